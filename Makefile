@@ -163,7 +163,8 @@ mcp-clients: tools
 
 test-mcp: mcp-clients
 	$(CARGO) build --quiet --package beamtalk-cli
-	$(MCP_CLIENTS)/run.sh $(CHECKED)
+	$(CARGO) build --quiet --package beamtalk-mcp --example conformance
+	$(MCP_CLIENTS)/run.sh $(CHECKED) $(dir $(CHECKED))examples/conformance
 
 # The agents' tree under the kernel's own 9P client, in an emulated machine. Debian only.
 V9FS_PACKAGES := busybox-static cpio qemu-system-x86 socat

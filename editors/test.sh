@@ -1,5 +1,5 @@
 #!/bin/sh
-# Real editors and an independent client against the real server. test.sh BINARY [neovim|emacs|pygls|vscode]...
+# Real editors and an independent client against the real server. test.sh BINARY [neovim|emacs|helix|pygls|vscode]...
 # A tool that is not installed is named and left out; a fault of one that is ends the run.
 set -eu
 binary=$(realpath "$1"); shift
@@ -59,6 +59,12 @@ emacs_session() {
   cd "$PROJECT" && alone emacs --batch -l "$ROOT/editors/emacs/session.el"
 }
 
+helix() {
+  command -v hx >/dev/null || { missing hx "Debian 13: apt install hx"; return; }
+  project helix
+  cd "$PROJECT" && alone python3 "$ROOT/editors/helix/session.py"
+}
+
 pygls() {
   venv="$ROOT/_build/pygls"
   [ -x "$venv/bin/python" ] || { [ -n "${PYTHON:-}" ] || PYTHON=python3; "$PYTHON" -m venv "$venv" 2>/dev/null \
@@ -75,7 +81,7 @@ vscode() {
   BEAMTALK="$binary" TMPDIR="$work" timeout 120 node test.mjs
 }
 
-[ $# -gt 0 ] || set -- neovim emacs pygls vscode
+[ $# -gt 0 ] || set -- neovim emacs helix pygls vscode
 for part in "$@"; do
-  case $part in emacs) (emacs_session) ;; neovim | pygls | vscode) ("$part") ;; *) echo "editors: no part $part" >&2; exit 2 ;; esac
+  case $part in emacs) (emacs_session) ;; neovim | helix | pygls | vscode) ("$part") ;; *) echo "editors: no part $part" >&2; exit 2 ;; esac
 done

@@ -2,6 +2,7 @@
 //   node test.mjs            everything
 //   node test.mjs units      without a browser
 //   node test.mjs e2e [NAME] only the scenarios whose file has NAME in its path
+//                            (BEAMTALK_TEST: only tests whose name matches)
 //   node test.mjs bench      the figures against their limits, with a release binary on a quiet machine
 import { build } from "esbuild";
 import { spawnSync } from "node:child_process";
@@ -33,7 +34,7 @@ function run(program, words, environment = {}) {
 async function test(entryPoints, concurrency) {
   rmSync(".build", { recursive: true, force: true });
   await build({ entryPoints, bundle: true, platform: "node", format: "esm", packages: "external", outdir: ".build", outbase: ".", outExtension: { ".js": ".mjs" }, jsx: "automatic", jsxImportSource: "preact", logLevel: "warning" });
-  run(process.execPath, ["--test", `--test-concurrency=${concurrency}`, "--test-reporter=spec", ...files(".build", ".mjs")]);
+  run(process.execPath, ["--test", `--test-concurrency=${concurrency}`, "--test-reporter=spec", ...(process.env.BEAMTALK_TEST === undefined ? [] : [`--test-name-pattern=${process.env.BEAMTALK_TEST}`]), ...files(".build", ".mjs")]);
 }
 
 function findChromium() {

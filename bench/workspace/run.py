@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The workspace against its figures, and against a Jupyter kernel in the same run.
 
-usage: run.py [BINARY] [--quick] [--terminal | --house | --loops]
+usage: run.py [BINARY] [--quick] [--terminal | --house | --loops | --recheck]
 
 `--terminal` measures the rows of a person at a terminal alone, `--house` those of the loop and the agents in the image,
-`--loops` those of loops at the prompt.
+`--loops` those of loops at the prompt, `--recheck` that of checking senders again after a live change.
 
 Starts workspaces of its own in a temporary state directory. The Jupyter rows need `ipykernel` (pip install
 ipykernel) for the python that runs this; without it they are left out.
@@ -189,6 +189,48 @@ def editing(client):
     row("redefine one method of it, until a running actor answers", f"{ours * 1e3:.1f} ms", "15 ms", ours <= 0.015)
 
 
+def rechecking():
+    """A method of a project of 300 classes promises something else; its senders are checked until findings are pushed."""
+    home = tempfile.mkdtemp(prefix="bt")
+    os.chmod(home, 0o700)
+    directory, root = project_of(0)
+    for n in range(300):
+        with open(f"{root}/src/Part{n:03}.bt", "w") as file:
+            other = (n + 1) % 300
+            methods = "".join(f"  step{m}: x :: Integer with: other :: Part{other:03} -> Integer => x + other weight\n"
+                              for m in range(6))
+            file.write(f"/// Part {n}.\nObject subclass: Part{n:03}\n  weight -> Integer => {n}\n{methods}")
+    beamtalk("build", home=home, directory=root)
+    beamtalk("workspace", "start", "--persistent", home=home, directory=root)
+    try:
+        client = Client(home)
+        client.request("subscribe", channels=["reload_check"])
+        number = [1000]
+
+        def change():
+            number[0] += 1
+            kind, value = ("String", '"a"') if number[0] % 2 else ("Integer", "7")
+            client.send({"op": "eval", "id": str(number[0]), "code": f"Part007 >> weight -> {kind} => {value}"})
+            while True:
+                message = client.receive()
+                if message.get("channel") == "reload_check":
+                    return message["data"]
+        start = time.perf_counter()
+        change()
+        first = time.perf_counter() - start
+        change()
+        found = change()
+        assert found["findings"], found
+        ours, tail = median_of(change, 20 if QUICK else 100)
+        row("a method promises something else: evaluated, its senders among 300 classes checked, findings pushed",
+            f"{ours * 1e3:.1f} ms (p99 {tail * 1e3:.1f}, the first {first * 1e3:.0f})", "20 ms", ours <= 0.02)
+        client.close()
+    finally:
+        beamtalk("workspace", "stop", "--force", home=home, directory=root, check=False)
+        shutil.rmtree(directory, ignore_errors=True)
+        shutil.rmtree(home, ignore_errors=True)
+
+
 def idle(home):
     pids = processes_of(home)
     time.sleep(3)
@@ -342,6 +384,12 @@ class Terminal:
 
     def close(self):
         self.type(":exit\r")
+        try:
+            # Somebody who cannot write does not leave.
+            while os.read(self.file, 65536):
+                pass
+        except OSError:
+            pass
         os.waitpid(self.pid, 0)
         os.close(self.file)
 
@@ -397,10 +445,11 @@ def terminal():
     for _ in range(5 if QUICK else 30):
         start = time.perf_counter()
         session.type(":help String\r")
-        session.until("grapheme")
+        session.until("grapheme clusters")
         times.append(time.perf_counter() - start)
-        session.until("> ")
-        time.sleep(0.1)
+        # The page has `>` and more in it: what follows it is known by an answer that nothing else has.
+        session.type("6 * 7007\r")
+        session.until("42042")
     ours = statistics.median(times)
     row("`:help String` to its first lines", f"{ours * 1e3:.1f} ms", "50 ms", ours <= 0.05)
     session.close()
@@ -467,6 +516,9 @@ def main():
     if "--house" in sys.argv:
         house()
         return 0 if all(is_kept for *_, is_kept in rows) else 1
+    if "--recheck" in sys.argv:
+        rechecking()
+        return 0 if all(is_kept for *_, is_kept in rows) else 1
     if "--terminal" in sys.argv:
         terminal()
         return 0 if all(is_kept for *_, is_kept in rows) else 1
@@ -481,6 +533,7 @@ def main():
         commands(directory)
         terminal()
         house()
+        rechecking()
         beamtalk("workspace", "start", "--persistent", home=home, directory=directory)
         idle(home)
         client = Client(home)

@@ -106,6 +106,8 @@ send(Actor, Sel, Args, _) ->
 %% `self delegate' of a native actor: the request to its process.
 -spec delegate(handle(), atom(), [term()]) -> term().
 delegate({_, Class, _, _} = Actor, Sel, Args) ->
+    %% A subclass of a native class has no process of that kind.
+    is_native(Class) orelse beamtalk_actor_class:delegate(Actor),
     beamtalk_capability:require_native(Class, Sel),
     Limit = case get('$bt_limit') of
         undefined -> ?TIMEOUT;
@@ -125,7 +127,7 @@ request({_, Class, _, Target} = Actor, Sel, Args, Timeout) ->
             call(Pid, Actor, Sel, beamtalk_cell:freeze(Args), Chain, Timeout)
     end.
 
-call(Pid, {_, Class, _, _}, Sel, Args, Chain, Timeout) ->
+call(Pid, {_, Class, _, _} = Actor, Sel, Args, Chain, Timeout) ->
     Started = erlang:monotonic_time(),
     Monitor = erlang:monitor(process, Pid, [{alias, demonitor}]),
     put('$bt_wait', Monitor),
@@ -139,7 +141,7 @@ call(Pid, {_, Class, _, _}, Sel, Args, Chain, Timeout) ->
                     Value;
                 {error, Reason} ->
                     beamtalk_tracing:record(Pid, Class, Sel, sync, Started, error),
-                    fail(Reason, Class, Sel);
+                    fail(Reason, Actor, Sel, Args);
                 Other -> Other
             end;
         {'DOWN', Monitor, _, _, _} ->
@@ -156,13 +158,14 @@ call(Pid, {_, Class, _, _}, Sel, Args, Chain, Timeout) ->
     end.
 
 %% The exception of the other process is raised here with its own stack.
-fail(#{'$beamtalk_class' := _, error := E} = Exception, Class, Sel) ->
+fail(#{'$beamtalk_class' := _, error := E} = Exception, {_, Class, _, _} = Actor, Sel, Args) ->
     %% A message the actor did not understand failed where it was sent.
     case E of
-        {_, does_not_understand, Class, Sel, _, _, _} -> erlang:error(maps:remove(stacktrace, Exception));
+        {_, does_not_understand, Class, Sel, _, _, _} ->
+            erlang:error(maps:remove(stacktrace, Exception), [Actor | Args]);
         _ -> erlang:error(Exception)
     end;
-fail(Reason, Class, Sel) ->
+fail(Reason, {_, Class, _, _}, Sel, _) ->
     #{error := E} = Exception = beamtalk_error:wrap_reason(Reason),
     erlang:error(Exception#{error := setelement(4, setelement(3, E, Class), Sel)}).
 

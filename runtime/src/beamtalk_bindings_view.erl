@@ -26,6 +26,7 @@ value(#{scope := Session}, Name) -> beamtalk_session_variables:value(Session, Na
 'at:put:'(#{scope := Session}, Name, Value) ->
     check_name(Name, 'at:put:'),
     beamtalk_session:check_own(Session, ?CLASS, 'at:put:'),
+    beamtalk_workspace:check_free(Name, ?CLASS, 'at:put:'),
     beamtalk_session_variables:write(Session, Name, Value),
     Value.
 

@@ -79,7 +79,7 @@ send_as(Class, R, Sel, Args) ->
 call_local(Class, R, Sel, Args) ->
     case table_for(R, Class) of
         #{Sel := F} when is_function(F, length(Args) + 1) -> apply(F, [R | Args]);
-        #{Sel := F} when is_function(F) -> beamtalk_error:raise(arity_mismatch, Class, Sel);
+        #{Sel := F} when is_function(F) -> beamtalk_error:arity_mismatch(Class, R, Sel, Args);
         _ -> not_found(Class, R, Sel, Args)
     end.
 
@@ -256,5 +256,5 @@ not_found(Class, R, Sel, Args) ->
 not_understood(Class, R, Sel, Args) ->
     case table(Class) of
         #{'doesNotUnderstand:args:' := F} -> F(R, Sel, Args);
-        _ -> beamtalk_error:does_not_understand(R, Sel)
+        _ -> beamtalk_error:does_not_understand(R, Sel, Args)
     end.

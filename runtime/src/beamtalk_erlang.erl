@@ -15,8 +15,8 @@ proxy(Module) -> #{'$beamtalk_class' => 'ErlangModule', module => Module}.
 'class doesNotUnderstand:args:'(_Self, Module, []) ->
     beamtalk_capability:require(ffi, 'Erlang', Module),
     proxy(Module);
-'class doesNotUnderstand:args:'(Self, Selector, _) ->
-    beamtalk_error:does_not_understand(Self, Selector).
+'class doesNotUnderstand:args:'(Self, Selector, Args) ->
+    beamtalk_error:does_not_understand(Self, Selector, Args).
 
 %% `Erlang module function: a', compiled. The library does without it, so it may be switched off.
 -spec call(module(), atom(), [term()]) -> term().

@@ -7,7 +7,7 @@
 -module(beamtalk_error).
 
 -export([raise/3, raise/4, raise/6, new/6, signal/2, signal/3, reraise/1]).
--export([from_caught/3, from_caught/4, classify/1, wrap_reason/1, does_not_understand/2]).
+-export([from_caught/3, from_caught/4, classify/1, wrap_reason/1, does_not_understand/3, arity_mismatch/4, retained/1]).
 -export([no_match/1, bad_match/1, not_boolean/3, bad_condition/1]).
 -export([class_of_kind/1, is_exception/1, is_listed_kind/1, standard_message/3]).
 -export([field/2, type_error/3, erlang_tag/1]).
@@ -182,18 +182,32 @@ wrap_reason(Reason) ->
     Details = element(7, E),
     Exception#{error := setelement(7, E, Details#{reason => Reason})}.
 
--spec does_not_understand(term(), atom()) -> no_return().
-does_not_understand({beamtalk_object, _, _, Name} = R, Sel) when is_atom(Name) ->
+%% The receiver and the arguments of the message that failed, where they are known.
+-spec retained(exception()) -> {term(), [term()]} | none.
+retained(Exception) ->
+    case {field(Exception, details), Exception} of
+        {#{receiver := Receiver} = Details, _} -> {Receiver, maps:get(arguments, Details, [])};
+        {_, #{stacktrace := [{_, _, [Receiver | Arguments], _} | _]}} -> {Receiver, Arguments};
+        _ -> none
+    end.
+
+%% The message stays on the stack, as the VM leaves the arguments of a function without a clause for them.
+-spec arity_mismatch(atom(), term(), atom(), [term()]) -> no_return().
+arity_mismatch(Class, R, Sel, Args) ->
+    erlang:error(new(arity_mismatch, Class, Sel, undefined, nil, #{}), [R | Args]).
+
+-spec does_not_understand(term(), atom(), [term()]) -> no_return().
+does_not_understand({beamtalk_object, _, _, Name} = R, Sel, Args) when is_atom(Name) ->
     Class = class_text(R),
     beamtalk_class:exists(Name) orelse raise(class_not_found, Name, Sel),
     case Sel of
         new -> raise(instantiation_error, Name, new);
         'new:' -> raise(instantiation_error, Name, 'new:');
-        _ -> raise(does_not_understand, Class, Sel, spelling_hint(Class, Sel))
+        _ -> not_understood(R, Class, Sel, spelling_hint(Class, Sel), Args)
     end;
-does_not_understand(R, '>>') ->
+does_not_understand(R, '>>', _) ->
     type_error(beamtalk_dispatch:class_name(R), '>>', <<"Only a class can be asked for a method">>);
-does_not_understand(R, Sel) ->
+does_not_understand(R, Sel, Args) ->
     Class = beamtalk_dispatch:class_name(R),
     Hint = case beamtalk_class:find(Class) of
         {ok, {_, Tag, _, _}} ->
@@ -206,7 +220,10 @@ does_not_understand(R, Sel) ->
             end;
         none -> spelling_hint(Class, Sel)
     end,
-    raise(does_not_understand, Class, Sel, Hint).
+    not_understood(R, Class, Sel, Hint, Args).
+
+not_understood(R, Class, Sel, Hint, Args) ->
+    erlang:error(new(does_not_understand, Class, Sel, undefined, Hint, #{}), [R | Args]).
 
 class_text({beamtalk_object, 'Metaclass', _, Name}) ->
     binary_to_atom(<<(atom_to_binary(Name))/binary, " class">>);

@@ -4,11 +4,16 @@
 %% `type_error' with the Erlang tag kept, whatever function it came from.
 -module(beamtalk_number).
 
--export(['raisedTo:'/2, 'roundTo:'/2, 'truncateTo:'/2, 'min:'/2, 'max:'/2, 'atan2:'/2]).
+-export(['raisedTo:'/2, 'roundTo:'/2, 'truncateTo:'/2, 'min:'/2, 'max:'/2, 'atan2:'/2, fail/3]).
 
 %% Multiplying larger integers than this keeps a scheduler busy for minutes, and
 %% nobody can interrupt it.
 -define(MAX_BITS, (1 bsl 23)).
+
+%% An operation that cannot work, performed so that the failure tells its operands.
+-spec fail(atom(), number(), term()) -> no_return().
+fail(Operator, Left, Right) ->
+    apply(erlang, Operator, [Left, Right]).
 
 -spec 'raisedTo:'(number(), term()) -> number().
 'raisedTo:'(Base, Exponent) when is_integer(Base), is_integer(Exponent), Exponent >= 0 ->

@@ -8,8 +8,10 @@
 class(Self) -> beamtalk_dispatch:class_of(Self).
 
 -spec 'doesNotUnderstand:args:'(term(), term(), term()) -> no_return().
-'doesNotUnderstand:args:'(Self, Selector, _Args) when is_atom(Selector) ->
-    beamtalk_error:does_not_understand(Self, Selector);
+'doesNotUnderstand:args:'(Self, Selector, Args) when is_atom(Selector), is_list(Args) ->
+    beamtalk_error:does_not_understand(Self, Selector, Args);
+'doesNotUnderstand:args:'(Self, Selector, _) when is_atom(Selector) ->
+    beamtalk_error:does_not_understand(Self, Selector, []);
 'doesNotUnderstand:args:'(Self, _, _) ->
     type_error(Self, 'doesNotUnderstand:args:', <<"A selector is a Symbol">>).
 

@@ -19,11 +19,12 @@ start(Image, File) ->
         Class:Reason:Stack -> internal({Class, Reason, Stack})
     end.
 
-run(Image, #{compile := Compile, load := Load, settle := Settle, paths := Paths,
+run(Image, #{compile := Compile, load := Load, settle := Settle, paths := Paths, packages := Packages,
              applications := Applications} = Job) ->
     beamtalk_boot:prepare_streams(),
     beamtalk_boot:start([{image, Image}]),
     code:add_pathsa([unicode:characters_to_list(Path) || Path <- Paths]),
+    lists:foreach(fun beamtalk_package:describe/1, Packages),
     application:set_env(beamtalk, program, maps:get(program, Job)),
     application:set_env(beamtalk, owns_node, true),
     case prepare(Compile, Load) of
@@ -48,9 +49,11 @@ prepare(Compile, Load) ->
     end.
 
 %% Forms to compile and write, or a module that is already on disk.
+module({Forms, nil}) ->
+    beamtalk_forms:compile(Forms);
 module({Forms, Path}) ->
-    case beamtalk_forms:compile(Forms) of
-        {ok, Module, Beam} when Path =:= nil -> {ok, Module, Beam};
+    %% The same bytes that a build writes.
+    case beamtalk_forms:compile_with_summary(Forms) of
         {ok, Module, Beam} ->
             ok = filelib:ensure_dir(Path),
             ok = beamtalk_forms:write(Path, Beam),

@@ -28,7 +28,7 @@ idle(Keeper, Table, Saved) ->
         {look, From, Wanted, Look} -> looked(From, Wanted, Look, Keeper, Table, Saved);
         {forget, Name} -> forget(Name, Keeper, Table, Saved)
     after ?IDLE ->
-        erlang:garbage_collect(),
+        collect(),
         receive
             {evaluate, Id, Args} -> evaluate(Id, Args, Keeper, Table, Saved);
             {look, From, Wanted, Look} -> looked(From, Wanted, Look, Keeper, Table, Saved);
@@ -48,7 +48,7 @@ looked(From, Wanted, Look, Keeper, Table, Saved) ->
 
 evaluate(Id, Args, Keeper, Table, Saved) ->
     Words = maps:get(<<"heap_words">>, Args, 0),
-    process_flag(max_heap_size, beamtalk_guard:heap_flag(Words)),
+    process_flag(max_heap_size, beamtalk_guard:heap_flag(Words + kept(Words))),
     Binaries = beamtalk_guard:binaries(),
     Started = erlang:monotonic_time(millisecond),
     put('$bt_chain', [{Keeper, output}]),
@@ -62,6 +62,24 @@ evaluate(Id, Args, Keeper, Table, Saved) ->
     erase('$bt_chain'),
     Keeper ! {evaluated, Id, with_names(IsNew, NewSaved, Frame)},
     idle(Keeper, Table, NewSaved).
+
+%% What earlier inputs left is not held against this one. Their garbage goes first; what lives is counted once, where the
+%% VM counts both copies while it collects.
+kept(Words) ->
+    case Words > 0 andalso heap_size() > Words div 4 of
+        false -> 0;
+        true ->
+            collect(),
+            heap_size()
+    end.
+
+heap_size() -> element(2, process_info(self(), total_heap_size)).
+
+%% A collection for its own sake ends nobody.
+collect() ->
+    Limit = process_flag(max_heap_size, 0),
+    erlang:garbage_collect(),
+    process_flag(max_heap_size, Limit).
 
 %% Nothing of an evaluation that took too much is kept, also when nobody noticed before its end.
 within_memory(ok, _, _) -> ok;
@@ -148,17 +166,33 @@ step(Step, Text) -> (maps:with([<<"src">>], Step))#{<<"text">> => Text}.
 shown({value, Value}, Args) ->
     try beamtalk_session_view:shown(Value, Args, maps:get(<<"value_bytes">>, Args, ?VALUE_LIMIT)) of
         Shown -> {ok, held(Value, Args, Shown)}
-    catch Class:Reason:Stack -> failed(beamtalk_error:from_caught(Class, Reason, Stack))
+    catch Class:Reason:Stack -> failed(beamtalk_error:from_caught(Class, Reason, Stack), Args)
     end;
 shown({ended, Status}, _) -> {ok, #{<<"exit_code">> => Status, <<"text">> => <<>>}};
-shown({raised, Exception}, _) -> failed(Exception).
+shown({raised, Exception}, Args) -> failed(Exception, Args).
 
 held(Value, #{<<"hold">> := true}, Shown) -> Shown#{<<"ref">> => beamtalk_held:hold(Value)};
 held(_, _, Shown) -> Shown.
 
-failed(Exception) ->
+failed(Exception, Args) ->
     Error = beamtalk_bridge_error:of_exception(Exception),
-    {error, with_line(beamtalk_eval:failed_line(), Error)}.
+    {error, retained(Exception, Args, with_line(beamtalk_eval:failed_line(), Error))}.
+
+%% The exception itself can be looked at, and what the message that failed was sent with.
+retained(Exception, #{<<"hold_failure">> := true}, Error) ->
+    Held = Error#{<<"ref">> => beamtalk_held:hold(Exception)},
+    case beamtalk_error:retained(Exception) of
+        {Receiver, Arguments} ->
+            Kept = #{<<"receiver">> => beamtalk_held:hold(Receiver),
+                     <<"arguments">> => [beamtalk_held:hold(Argument) || Argument <- Arguments]},
+            Held#{<<"stack">> => on_top(Kept, maps:get(<<"stack">>, Error, []), Error)};
+        none -> Held
+    end;
+retained(_, _, Error) -> Error.
+
+%% What was sent from the input itself has no frame of its own.
+on_top(Kept, [Frame | Rest], _) -> [maps:merge(Frame, Kept) | Rest];
+on_top(Kept, [], Error) -> [maps:merge(maps:with([<<"class">>, <<"selector">>], Error), Kept)].
 
 %% Where nothing below the input has a place, its own line is the place.
 with_line(Line, Error) when is_integer(Line), not is_map_key(<<"location">>, Error) ->

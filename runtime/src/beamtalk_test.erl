@@ -234,6 +234,8 @@ describe({failed, Exception, Prefix}) ->
     {Message, Hint} = beamtalk_error_words:told(Exception),
     Error = #{kind => Kind,
               message => <<Prefix/binary, Message/binary>>,
+              %% What programs see, who may compare it.
+              plain => <<Prefix/binary, (beamtalk_error:field(Exception, message))/binary>>,
               hint => Hint,
               selector => beamtalk_error:field(Exception, selector),
               expected => maps:get(expected, Details, nil),

@@ -117,7 +117,7 @@ duration(#{duration := Duration}) ->
 
 -spec failures(result()) -> [map()].
 failures(Self) ->
-    [#{name => Name, class => Class, error => maps:get(message, Error)}
+    [#{name => Name, class => Class, error => maps:get(plain, Error, maps:get(message, Error))}
      || #{name := Name, class := Class, error := Error} <- failed_outcomes(Self)].
 
 -spec summary(result()) -> binary().

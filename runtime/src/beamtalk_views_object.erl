@@ -26,7 +26,7 @@ names(#{'$beamtalk_class' := 'Stream'}) -> [{<<"pipeline">>, <<"Pipeline">>}];
 names(#{'$beamtalk_class' := _, error := _} = Value) ->
     case beamtalk_error:is_exception(Value) of
         true -> [{<<"message">>, <<"Message and hint">>}, {<<"frames">>, <<"Frames">>}, {<<"details">>, <<"Details">>}]
-                    ++ [{<<"receiver">>, <<"Receiver and arguments">>} || retained(Value) =/= none];
+                    ++ [{<<"receiver">>, <<"Receiver and arguments">>} || beamtalk_error:retained(Value) =/= none];
         false -> fields_view()
     end;
 names(#{'$beamtalk_class' := _}) -> fields_view();
@@ -86,7 +86,7 @@ show(<<"details">>, Exception, _) ->
         _ -> pairs([], fun(_) -> none end)
     end;
 show(<<"receiver">>, Exception, _) ->
-    {Receiver, Arguments} = retained(Exception),
+    {Receiver, Arguments} = beamtalk_error:retained(Exception),
     Rows = [{receiver, Receiver} | lists:zip([binary_to_list(<<"argument ", (integer_to_binary(N))/binary>>) || N <- lists:seq(1, length(Arguments))], Arguments)],
     listing(table, [{<<"what">>, text}, {<<"value">>, object}],
             [{[{text, unicode:characters_to_binary(io_lib:format("~ts", [What]))}, {value, Value}], none} || {What, Value} <- Rows]);
@@ -158,17 +158,6 @@ class_text(Class) -> beamtalk_plain:label(Class).
 class_open({beamtalk_object, _, _, Class}) when is_atom(Class) -> {class, atom_to_binary(Class)};
 class_open(Class) when is_atom(Class), Class =/= nil -> {class, atom_to_binary(Class)};
 class_open(_) -> none.
-
-%% What an exception kept of the message that failed.
-retained(Exception) ->
-    case beamtalk_error:field(Exception, details) of
-        #{receiver := Receiver} = Details -> {Receiver, maps:get(arguments, Details, [])};
-        _ ->
-            case maps:get(stacktrace, Exception, []) of
-                [{_, _, [Receiver | Arguments], _} | _] -> {Receiver, Arguments};
-                _ -> none
-            end
-    end.
 
 %%% Classes
 

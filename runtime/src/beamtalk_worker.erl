@@ -125,6 +125,11 @@ serve({compile, Jobs, Modules}) ->
         {jobs(Jobs), fun({_, Forms, Path}) -> compile(Forms, Path) end},
         fun({Index, _, _}, Outcome) -> send({compiled, Index, Outcome}) end),
     send({done, compile});
+%% Something will have to be compiled: the compiler is loaded while the binary finds out what.
+serve({warm_up}) ->
+    {ok, _, _} = compile:forms([{attribute, 1, module, ?MODULE}, {attribute, 1, export, [{warm, 1}]},
+                                {function, 1, warm, 1, [{clause, 1, [{var, 1, 'X'}], [], [{var, 1, 'X'}]}]}], []),
+    ok;
 %% Compile native Erlang files.
 serve({native, Files, Output, Includes}) ->
     Options = [return, debug_info, deterministic, {outdir, path(Output)} | [{i, path(Include)} || Include <- Includes]],
@@ -132,8 +137,9 @@ serve({native, Files, Output, Includes}) ->
     Failed = [failed || Outcome <- Outcomes, element(1, Outcome) =:= error],
     Lines = lists:append([beamtalk_forms:messages(Outcome) || Outcome <- Outcomes]),
     send({native, case Failed of [] -> ok; _ -> error end, Lines});
-%% Directories of code, and applications that code needs.
-serve({prepare, Paths, Applications}) ->
+%% Directories of code, packages, and applications that code needs.
+serve({prepare, Paths, Packages, Applications}) ->
+    lists:foreach(fun beamtalk_package:describe/1, Packages),
     code:add_pathsa([path(Path) || Path <- Paths]),
     _ = [application:ensure_all_started(App) || App <- Applications],
     send({done, prepare});

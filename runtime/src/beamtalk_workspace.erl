@@ -4,7 +4,7 @@
 -export([start_link/0, init/1, stop/0, is_live/0, require/2]).
 -export([adopt/1, leave/1, current_session/0, keeper_of_caller/0, belongs_to_evaluation/0]).
 -export([write/1, bindings_changed/1, capability_refused/3, configure/1, watched/1]).
--export([global/1, global_names/0, bind/2, unbind/1]).
+-export([global/1, global_names/0, bind/2, check_free/3, unbind/1]).
 -export([supervisors/0, start_supervisor/1, stop_supervisor/1]).
 
 -define(KEEPERS, beamtalk_keepers).
@@ -236,16 +236,21 @@ bound_names() ->
 
 -spec bind(atom(), term()) -> ok.
 bind(Name, Value) ->
+    check_free(Name, 'WorkspaceInterface', 'bind:as:'),
+    require('WorkspaceInterface', 'bind:as:'),
+    Frozen = beamtalk_cell:freeze(Value),
+    ets:insert(?GLOBALS, {Name, Frozen}),
+    globals_changed(Name, Frozen).
+
+%% Names of classes and of the workspace's own objects stand for what they are.
+-spec check_free(atom(), atom(), atom()) -> ok.
+check_free(Name, Class, Selector) ->
     case singleton(Name) =/= none orelse beamtalk_class:exists(Name) of
         true ->
-            beamtalk_error:raise(name_conflict, 'WorkspaceInterface', 'bind:as:',
+            beamtalk_error:raise(name_conflict, Class, Selector,
                                  <<"'", (atom_to_binary(Name))/binary, "' cannot be bound again">>,
                                  <<"Choose another name">>, #{});
-        false ->
-            require('WorkspaceInterface', 'bind:as:'),
-            Frozen = beamtalk_cell:freeze(Value),
-            ets:insert(?GLOBALS, {Name, Frozen}),
-            globals_changed(Name, Frozen)
+        false -> ok
     end.
 
 -spec unbind(atom()) -> ok | none.

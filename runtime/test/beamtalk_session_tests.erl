@@ -5,7 +5,7 @@
 session_test_() ->
     {setup, fun start/0, fun(_) -> ok end,
      fun(Port) -> [{timeout, 20, fun() -> connected(Port, Test) end}
-                   || Test <- [fun values_and_names/0, fun failures_keep_what_was_assigned/0, fun limits/0,
+                   || Test <- [fun values_and_names/0, fun failures_keep_what_was_assigned/0, fun limits/0, fun what_was_there_is_not_held_against_the_next/0,
                                fun interrupting/0, fun output_is_joined_and_capped/0,
                                fun credit_pauses_the_writer/0, fun input/0, fun blocks_survive_a_kill/0,
                                fun large_variables_stay/0, fun unknown_sessions/0,
@@ -86,6 +86,17 @@ limits() ->
     Large = set(x, 3) ++ ", length(lists:seq(1, 20000000))",
     ?assertEqual({<<"eval_limit">>, <<"heap">>}, kind(Large, #{<<"heap_words">> => 1000000})),
     ?assertEqual(<<"1">>, text(get_value(x))).
+
+%% An evaluation is ended for what it takes itself: neither garbage nor variables of earlier ones count against it, and
+%% the VM may collect as often as it likes.
+what_was_there_is_not_held_against_the_next() ->
+    Limit = #{<<"heap_words">> => 8000000},
+    Busy = "lists:foldl(fun(N, _) -> erlang:garbage_collect(), length(lists:seq(1, N)) end, 0, lists:duplicate(5, 1000))",
+    {_, {res, _, _}} = eval(set(big, "lists:seq(1, 2500000)")),
+    ?assertMatch({_, {res, _, #{<<"text">> := <<"1000">>}}}, eval(Busy, Limit)),
+    {_, {res, _, _}} = eval(set(big, "nil"), Limit),
+    ?assertMatch({_, {res, _, #{<<"text">> := <<"1000">>}}}, eval(Busy, Limit)),
+    ?assertEqual({<<"eval_limit">>, <<"heap">>}, kind("length(lists:seq(1, 100000000))", Limit)).
 
 interrupting() ->
     ok = request(1000, <<"eval">>, #{<<"expression">> => forms("timer:sleep(infinity)")}),

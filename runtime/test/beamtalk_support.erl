@@ -54,7 +54,7 @@ await(Condition, Deadline) ->
 %% The part of the library the runtime itself relies on.
 -spec root_classes() -> ok.
 root_classes() ->
-    Dnu = {'doesNotUnderstand:args:', 2, "fun(S, Sel, _) -> beamtalk_error:does_not_understand(S, Sel) end"},
+    Dnu = {'doesNotUnderstand:args:', 2, "fun(S, Sel, Args) -> beamtalk_error:does_not_understand(S, Sel, Args) end"},
     Roots =
         [{'ProtoObject', nil, object, [Dnu, {class, 0, "fun(S) -> beamtalk_dispatch:class_of(S) end"},
                                        {'perform:withArguments:', 2,

@@ -4,7 +4,7 @@ import { render, type JSX } from "preact";
 import { effect, signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { focused, actionsOf, isTyping, keyText, type Action } from "./kernel/actions";
-import { keep, kept, readDesk } from "./kernel/desk";
+import { keep, kept, readDesk, sendAll } from "./kernel/desk";
 import { PRESETS, parse as parseLayout, type PaneId } from "./kernel/layout";
 import { alarm, toast } from "./kernel/notices";
 import { startRecent } from "./kernel/recent";
@@ -243,6 +243,8 @@ effect(() => {
 });
 
 document.addEventListener("keydown", onKey);
+addEventListener("pagehide", sendAll);
+document.addEventListener("visibilitychange", () => { if (document.hidden) sendAll(); });
 const root = document.getElementById("app");
 if (root !== null) render(<App />, root);
 void start().then(watchApprovals);

@@ -19,6 +19,7 @@ impl Daemon {
     fn new() -> anyhow::Result<Self> {
         let directory = tempfile::Builder::new().prefix("btbench").tempdir_in("/tmp")?;
         std::fs::create_dir_all(directory.path().join("home/.config/beamtalk/agents"))?;
+        std::fs::create_dir_all(directory.path().join("work"))?;
         Ok(Daemon {
             directory,
             ids: Vec::new(),
@@ -33,13 +34,18 @@ impl Daemon {
         self.directory.path().join("ns/agent")
     }
 
-    fn command(&self) -> anyhow::Result<Command> {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(crate) fn command(&self) -> anyhow::Result<Command> {
         let binary = std::env::current_exe()?.with_file_name("beamtalk");
         anyhow::ensure!(binary.exists(), "{} is not built", binary.display());
         let mut command = Command::new(binary);
         command
             .env("HOME", self.home())
-            .env("NAMESPACE", self.directory.path().join("ns"));
+            .env("NAMESPACE", self.directory.path().join("ns"))
+            .current_dir(self.directory.path().join("work"));
         command
             .env_remove("BEAMTALK_HOME")
             .env_remove("XDG_CONFIG_HOME")
@@ -48,7 +54,7 @@ impl Daemon {
         Ok(command)
     }
 
-    fn run(&self, words: &[&str]) -> anyhow::Result<()> {
+    pub(crate) fn run(&self, words: &[&str]) -> anyhow::Result<()> {
         let status = self.command()?.args(words).status()?;
         anyhow::ensure!(status.success(), "{words:?}: {status}");
         Ok(())
@@ -85,6 +91,22 @@ impl Daemon {
         for number in 0..OUTPUT_BYTES / SEGMENT {
             write(&output.join(format!("{number:06}.log")), &segment)?;
         }
+        daemon.run(&["agents", "start"])?;
+        Ok(daemon)
+    }
+
+    /// A daemon with the workspace of a project.
+    pub(crate) fn with_image(project: &[(String, String)]) -> anyhow::Result<Self> {
+        let daemon = Daemon::new()?;
+        let config = daemon.home().join(".config/beamtalk/agents/global.yaml");
+        write(&config, b"limits: {fids: 8192}\n")?;
+        for (name, text) in project {
+            let path = daemon.path("work").join(name);
+            std::fs::create_dir_all(path.parent().context("no directory")?)?;
+            write(&path, text.as_bytes())?;
+        }
+        daemon.run(&["build"])?;
+        daemon.run(&["workspace", "start"])?;
         daemon.run(&["agents", "start"])?;
         Ok(daemon)
     }
@@ -164,5 +186,8 @@ impl Drop for Daemon {
     fn drop(&mut self) {
         // The temp folder goes too; a daemon that cannot be stopped is visible in the process list.
         drop(self.run(&["agents", "stop", "--kill-sessions"]));
+        if self.path("work/beamtalk.toml").exists() {
+            drop(self.run(&["workspace", "stop"]));
+        }
     }
 }

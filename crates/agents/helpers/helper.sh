@@ -89,7 +89,21 @@ mail)
     ;;
 ask)
     [ $# -ge 1 ] || fail
-    beamtalk 9p rpc "$own/ctl" "ask '$(printf '%s' "$*" | tr '\n' ' ' | sed "s/'/''/g")'"
+    question="ask '$(printf '%s' "$*" | sed "s/'/''/g")'"
+    tries=60
+    until said=$(beamtalk 9p rpc "$own/ctl" "$question" 2>&1); do
+        # Asked again when the daemon was restarted: it is the same question then.
+        case $said in
+        *'connection closed'* | *'cannot connect'* | *'not running'*) ;;
+        *) tries=0 ;;
+        esac
+        if [ $((tries -= 1)) -lt 0 ]; then
+            printf '%s\n' "$said" >&2
+            exit 1
+        fi
+        sleep 1
+    done
+    printf '%s\n' "$said"
     ;;
 state)
     if [ $# -eq 0 ]; then beamtalk 9p read "$own/state"; else beamtalk 9p write "$own/state" "$1"; fi

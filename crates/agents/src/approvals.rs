@@ -1,30 +1,40 @@
 //! Questions that wait for a person, wherever they come from: mail, a program's own question, a session that asks, calls
 //! that a workspace holds. All are in one place, each is answered once.
+//!
+//! They are kept on the disk. After a restart, mail is found in the inbox again and held calls are told by their
+//! workspace; a program's question is the same as long as its screen shows it; and who asked again what it had asked
+//! before gets the same question, or the answer it had meanwhile.
 
 use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use beamtalk_ninep::Refusal;
 use beamtalk_storage::sha256_hex;
 use beamtalk_storage::time::now_seconds;
 use beamtalk_wire::answers::Approval;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::bytelog::Signal;
 use crate::error::refusal;
+use crate::files;
 use crate::mail::Message;
 
 /// How long a question waits.
 pub(crate) const LIMIT_SECONDS: u64 = 600;
 /// Those that wait at a time, and the answered ones that are remembered to tell who comes second.
 const WAITING: usize = 1_000;
+/// Those of one session: none takes the places of the others.
+const OF_SESSION: usize = 16;
 const ANSWERED: usize = 256;
 /// What a follower may be behind.
 const LINES: usize = 1_024;
+const FILE: &str = "approvals.json";
+const FILE_BYTES: u64 = 64 << 20;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
     Mail,
@@ -34,7 +44,7 @@ pub(crate) enum Kind {
 }
 
 /// What is shown of a question.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Request {
     pub(crate) id: String,
     pub(crate) session: Option<String>,
@@ -55,14 +65,14 @@ pub(crate) enum Origin {
     Mail(Box<Message>),
     /// The screen of the session; what it showed.
     Backend,
-    /// Somebody who waits for it.
-    Question(oneshot::Sender<Verdict>),
+    /// Somebody who waits for it; nobody yet after a restart.
+    Question(Option<oneshot::Sender<Verdict>>),
     /// The workspace that holds the call.
     Workspace,
 }
 
 /// What a person said.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Verdict {
     Approve { always: bool },
     Reject(String),
@@ -110,19 +120,43 @@ struct Waiting {
     origin: Origin,
 }
 
+/// A question that was answered when nobody was there to hear it.
+#[derive(Clone, Serialize, Deserialize)]
+struct Unheard {
+    request: Request,
+    verdict: Verdict,
+}
+
+/// What is on the disk.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Saved {
+    waiting: Vec<Request>,
+    answered: VecDeque<(String, String)>,
+    unheard: Vec<Unheard>,
+}
+
 #[derive(Default)]
 struct Kept {
     waiting: Vec<Waiting>,
     /// Id and who answered.
     answered: VecDeque<(String, String)>,
+    unheard: Vec<Unheard>,
     lines: VecDeque<(u64, Arc<str>)>,
     last: u64,
 }
 
-#[derive(Default)]
 pub(crate) struct Approvals {
     kept: Mutex<Kept>,
+    path: PathBuf,
     pub(crate) signal: Signal,
+}
+
+/// How a question of a session begins.
+pub(crate) enum Begun {
+    Waits(String),
+    /// Answered before it was asked again.
+    Answered(Verdict),
 }
 
 fn new_id() -> String {
@@ -204,6 +238,15 @@ impl Request {
 }
 
 impl Kept {
+    fn check_room(&self, request: &Request) -> Result<(), Refusal> {
+        let own = self.waiting.iter();
+        let own = own.filter(|one| one.request.session == request.session && one.request.kind != Kind::Mail);
+        if self.waiting.len() >= WAITING || own.count() >= OF_SESSION {
+            return Err(Refusal::TOO_MANY_REQUESTS);
+        }
+        Ok(())
+    }
+
     fn tell(&mut self, line: &Value) {
         self.last += 1;
         self.lines.push_back((self.last, format!("{line}\n").into()));
@@ -235,29 +278,127 @@ impl Kept {
 }
 
 impl Approvals {
+    /// Those of before, as far as they can still be answered.
+    pub(crate) fn open(state: &Path) -> Self {
+        let path = state.join(FILE);
+        let saved: Saved = files::read_limited(&path, FILE_BYTES)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default();
+        let mut kept = Kept {
+            answered: saved.answered,
+            unheard: saved.unheard,
+            ..Kept::default()
+        };
+        for request in saved.waiting {
+            match request.kind {
+                Kind::Backend => kept.add(request, Origin::Backend),
+                Kind::Question => kept.add(request, Origin::Question(None)),
+                Kind::Mail | Kind::Tool => {}
+            }
+        }
+        Approvals {
+            kept: Mutex::new(kept),
+            path,
+            signal: Signal::default(),
+        }
+    }
+
+    /// Write down what is there, and tell everybody.
+    fn changed(&self, mut kept: MutexGuard<'_, Kept>) {
+        let now = now_seconds();
+        kept.unheard
+            .retain(|one| one.request.expires.is_none_or(|end| end > now));
+        let saved = Saved {
+            // The others are found where they come from.
+            waiting: kept
+                .waiting
+                .iter()
+                .filter(|one| matches!(one.origin, Origin::Backend | Origin::Question(_)))
+                .map(|one| one.request.clone())
+                .collect(),
+            answered: kept.answered.clone(),
+            unheard: kept.unheard.clone(),
+        };
+        let bytes = serde_json::to_vec(&saved).unwrap_or_default();
+        // While it is held, so that the last to change is the last to write.
+        if let Err(error) = files::replace_quickly(&self.path, &bytes) {
+            tracing::error!(%error, "questions cannot be written down");
+        }
+        drop(kept);
+        self.signal.bump();
+    }
+
     fn lock(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Let a question wait; its id.
-    pub(crate) fn add(&self, request: Request, origin: Origin) -> Result<String, Refusal> {
-        let id = request.id.clone();
+    /// Let a session's question wait, or go on waiting: one that is asked again after a restart is the same.
+    pub(crate) fn ask(&self, request: Request, tell: oneshot::Sender<Verdict>) -> Result<Begun, Refusal> {
         let mut kept = self.lock();
-        if kept.waiting.len() >= WAITING {
-            return Err(Refusal::TOO_MANY_REQUESTS);
+        let is_same = |known: &Request| known.session == request.session && known.sha256 == request.sha256;
+        if let Some(at) = kept.unheard.iter().position(|one| is_same(&one.request)) {
+            let heard = kept.unheard.remove(at);
+            self.changed(kept);
+            return Ok(Begun::Answered(heard.verdict));
         }
-        kept.add(request, origin);
-        drop(kept);
-        self.signal.bump();
-        Ok(id)
+        let alone = kept
+            .waiting
+            .iter_mut()
+            .find(|one| matches!(one.origin, Origin::Question(None)) && is_same(&one.request));
+        if let Some(one) = alone {
+            one.origin = Origin::Question(Some(tell));
+            return Ok(Begun::Waits(one.request.id.clone()));
+        }
+        kept.check_room(&request)?;
+        let id = request.id.clone();
+        kept.add(request, Origin::Question(Some(tell)));
+        self.changed(kept);
+        Ok(Begun::Waits(id))
+    }
+
+    /// Let what a screen shows wait. The question that waits already is the same if it looks the same.
+    pub(crate) fn add_backend(&self, request: Request) -> Result<(String, bool), Refusal> {
+        let mut kept = self.lock();
+        let is_of =
+            |one: &Waiting| matches!(one.origin, Origin::Backend) && one.request.session == request.session;
+        if let Some(one) = kept
+            .waiting
+            .iter()
+            .find(|one| is_of(one) && one.request.sha256 == request.sha256)
+        {
+            return Ok((one.request.id.clone(), false));
+        }
+        kept.withdraw(is_of);
+        kept.check_room(&request)?;
+        let id = request.id.clone();
+        kept.add(request, Origin::Backend);
+        self.changed(kept);
+        Ok((id, true))
+    }
+
+    /// Nobody was there to hear the answer; who asks again will.
+    pub(crate) fn unheard(&self, request: Request, verdict: Verdict) {
+        let mut kept = self.lock();
+        kept.unheard.push(Unheard { request, verdict });
+        self.changed(kept);
     }
 
     pub(crate) fn add_mail(&self, message: &Message) -> Option<String> {
         if message.kind != "APPROVAL_REQUEST" {
             return None;
         }
-        self.add(Request::mail(message), Origin::Mail(Box::new(message.clone())))
-            .ok()
+        let request = Request::mail(message);
+        let origin = Origin::Mail(Box::new(message.clone()));
+        // Mail has limits of its own.
+        let id = request.id.clone();
+        let mut kept = self.lock();
+        if kept.waiting.len() >= WAITING || kept.answered.iter().any(|(known, _)| *known == id) {
+            return None;
+        }
+        kept.add(request, origin);
+        self.changed(kept);
+        Some(id)
     }
 
     /// A message was completed, whichever way: nobody waits for an answer any more.
@@ -287,8 +428,9 @@ impl Approvals {
     }
 
     fn withdraw(&self, which: impl Fn(&Origin, &Request) -> bool) {
-        if self.lock().withdraw(|one| which(&one.origin, &one.request)) {
-            self.signal.bump();
+        let mut kept = self.lock();
+        if kept.withdraw(|one| which(&one.origin, &one.request)) {
+            self.changed(kept);
         }
     }
 
@@ -304,8 +446,7 @@ impl Approvals {
                 fresh.push(one.id.clone());
             }
         }
-        drop(kept);
-        self.signal.bump();
+        self.changed(kept);
         fresh
     }
 
@@ -362,8 +503,7 @@ impl Approvals {
         }
         kept.answered.push_back((id.to_owned(), by.to_owned()));
         kept.tell(&json!({"event": "answered", "id": id, "answer": verdict.word(), "by": by}));
-        drop(kept);
-        self.signal.bump();
+        self.changed(kept);
         Ok((one.request, one.origin))
     }
 
@@ -372,8 +512,7 @@ impl Approvals {
         let mut kept = self.lock();
         kept.answered.retain(|(id, _)| *id != request.id);
         kept.add(request, origin);
-        drop(kept);
-        self.signal.bump();
+        self.changed(kept);
     }
 
     /// Lines of `follow` after a number.
@@ -395,14 +534,78 @@ mod tests {
     fn question(approvals: &Approvals) -> (String, oneshot::Receiver<Verdict>) {
         let (tell, told) = oneshot::channel();
         let request = Request::question("5e1fa0c2", "which colour?");
-        let id = approvals.add(request, Origin::Question(tell)).unwrap();
-        (id, told)
+        match approvals.ask(request, tell).unwrap() {
+            Begun::Waits(id) => (id, told),
+            Begun::Answered(verdict) => panic!("{verdict:?}"),
+        }
+    }
+
+    fn kept() -> (tempfile::TempDir, Approvals) {
+        let base = tempfile::tempdir().unwrap();
+        let approvals = Approvals::open(base.path());
+        (base, approvals)
+    }
+
+    /// What waits, and who answered, is known after a restart; the file is the owner's alone.
+    #[test]
+    fn questions_survive_a_restart() {
+        use std::os::unix::fs::PermissionsExt;
+        let (base, approvals) = kept();
+        let (id, _told) = question(&approvals);
+        let screen = Request::backend("5e1fa0c2", "Proceed?", "Proceed? (y/n)");
+        let (asked, _) = approvals.add_backend(screen.clone()).unwrap();
+        let mode = std::fs::metadata(base.path().join(FILE))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600);
+        drop(approvals);
+        let approvals = Approvals::open(base.path());
+        // The screen shows the same, the session asks the same: nothing is asked twice.
+        assert_eq!(approvals.add_backend(screen).unwrap(), (asked, false));
+        assert_eq!(question(&approvals).0, id);
+        assert_eq!(approvals.list(None).len(), 2);
+        drop(approvals);
+        let approvals = Approvals::open(base.path());
+        let blue = Verdict::Answer("blue".to_owned());
+        let (request, origin) = approvals.take(&id, &blue, None, "user").unwrap();
+        assert!(matches!(origin, Origin::Question(None)));
+        approvals.unheard(request, blue.clone());
+        drop(approvals);
+        let approvals = Approvals::open(base.path());
+        let second = approvals
+            .take(&id, &blue, None, "somebody")
+            .map(drop)
+            .unwrap_err();
+        assert_eq!(&*second.text, "already answered by user");
+        let again = approvals.ask(
+            Request::question("5e1fa0c2", "which colour?"),
+            oneshot::channel().0,
+        );
+        assert!(matches!(again, Ok(Begun::Answered(said)) if said == blue));
+        // Heard once: the next is a new question.
+        assert_ne!(question(&approvals).0, id);
+    }
+
+    /// A session that floods has no more than its places, and others have theirs.
+    #[test]
+    fn a_flood_is_refused() {
+        let (_base, approvals) = kept();
+        let ask = |session: &str, number: usize| {
+            let request = Request::question(session, &format!("{number}"));
+            approvals.ask(request, oneshot::channel().0).map(drop)
+        };
+        for number in 0..OF_SESSION {
+            ask("5e1fa0c2", number).unwrap();
+        }
+        assert_eq!(ask("5e1fa0c2", 99).unwrap_err(), Refusal::TOO_MANY_REQUESTS);
+        ask("00000001", 0).unwrap();
     }
 
     /// The first answer counts and is for what was shown; who comes second is told who was first.
     #[test]
     fn a_question_is_answered_once() {
-        let approvals = Approvals::default();
+        let (_base, approvals) = kept();
         let (id, _told) = question(&approvals);
         assert!(id.starts_with("ap-") && id.len() == 11);
         let sha = approvals.find(&id).unwrap().sha256;
@@ -446,7 +649,7 @@ mod tests {
     /// A session sees its own questions only, and what is given up is gone.
     #[test]
     fn questions_belong_to_their_session() {
-        let approvals = Approvals::default();
+        let (_base, approvals) = kept();
         let (id, _told) = question(&approvals);
         assert_eq!(approvals.list(Some("5e1fa0c2")).len(), 1);
         assert!(approvals.list(Some("00000000")).is_empty());

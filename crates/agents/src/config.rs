@@ -64,6 +64,35 @@ impl Default for MailKeys {
     }
 }
 
+/// The program that shows a notice on most desktops; its last option keeps what follows from being one.
+const USUAL_NOTICE: &[&str] = &["notify-send", "--app-name=Beamtalk", "--"];
+
+/// How the person is told that something waits.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct NotifyKeys {
+    command: Option<Words>,
+}
+
+/// A command as one line or as its words.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Words {
+    Line(String),
+    List(Vec<String>),
+}
+
+impl NotifyKeys {
+    /// The program and its first arguments; none when it is switched off.
+    pub(crate) fn words(&self) -> Vec<String> {
+        match &self.command {
+            None => USUAL_NOTICE.iter().map(|word| (*word).to_owned()).collect(),
+            Some(Words::Line(line)) => crate::text::split_words(line).unwrap_or_default(),
+            Some(Words::List(words)) => words.clone(),
+        }
+    }
+}
+
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct OutputKeys {
@@ -137,6 +166,7 @@ struct GlobalFile {
     auth: AuthKeys,
     audit: AuditKeys,
     mail: MailKeys,
+    notify: NotifyKeys,
     output: OutputKeys,
     limits: LimitKeys,
     general: layers::General,
@@ -154,6 +184,7 @@ pub struct Config {
     pub(crate) auth: AuthKeys,
     pub(crate) audit: AuditKeys,
     pub(crate) mail: MailKeys,
+    pub(crate) notify: NotifyKeys,
     pub(crate) output: OutputKeys,
     pub(crate) limits: LimitKeys,
     global: Layer,
@@ -225,6 +256,7 @@ impl Config {
             auth: global.auth,
             audit: global.audit,
             mail: global.mail,
+            notify: global.notify,
             output: global.output,
             limits: global.limits,
             global: layer,

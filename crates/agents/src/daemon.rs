@@ -6,6 +6,7 @@ mod create;
 mod doors;
 mod hub;
 mod listen;
+mod notify;
 mod recover;
 mod watch;
 
@@ -91,6 +92,7 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
     hub.links.start(&hub);
     tokio::spawn(watch::run(Arc::clone(&hub)));
     let adopted = recover::recover(&hub, !options.no_resume).await;
+    hub.go_on_asking();
     let listener = listen::bind(&namespace.directory)?;
     let data =
         json!({"pid": std::process::id(), "version": env!("CARGO_PKG_VERSION"), "recovered": adopted.len()});
@@ -101,6 +103,7 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
 
     let accepting = tokio::spawn(listen::accept(listener, Arc::clone(&hub), Entrance::Owner));
     let syncing = tokio::spawn(keep_events(Arc::clone(&hub)));
+    let notifying = tokio::spawn(notify::run(Arc::clone(&hub)));
     let mut tidy = tokio::time::interval(TIDY);
     let mut sweep = tokio::time::interval(SWEEP);
     sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -119,6 +122,7 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
     }
     accepting.abort();
     syncing.abort();
+    notifying.abort();
     hub.events
         .emit("daemon", "DaemonStopping", json!({"pid": std::process::id()}));
     hub.stop().await;

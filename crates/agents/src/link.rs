@@ -8,7 +8,7 @@ mod known;
 mod tell;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use beamtalk_client::{Connection, Error, Events, Greeting, reach};
 use beamtalk_ninep::Refusal;
 use beamtalk_storage::{StateDirectory, WorkspaceId, find_project_root};
-use beamtalk_wire::requests::{Close, Subscribe, Transcript};
+use beamtalk_wire::requests::{Close, HandleClose, HandleList, Subscribe, Transcript};
 use beamtalk_wire::{Channel, ErrorBody, Operation};
 use tokio::sync::Semaphore;
 
@@ -78,6 +78,8 @@ impl From<Error> for Failure {
 pub(crate) struct Live {
     connection: Connection,
     requests: Semaphore,
+    /// Tells one connection from the next.
+    number: u64,
     pub(crate) known: Known,
     /// The Transcript and the change log grew, or the connection ended.
     pub(crate) signal: Signal,
@@ -113,7 +115,7 @@ pub(crate) struct Link {
     pub(crate) errors: Mutex<BTreeMap<String, String>>,
     /// Versions and times of files, by path.
     versions: Mutex<BTreeMap<String, Version>>,
-    next_version: AtomicU64,
+    next_live: AtomicU64,
 }
 
 struct Version {
@@ -150,6 +152,7 @@ impl Link {
         let live = Arc::new(Live {
             connection,
             requests: Semaphore::new(REQUESTS),
+            number: self.next_live.fetch_add(1, Ordering::Relaxed),
             known: Known::default(),
             signal: Signal::default(),
         });
@@ -169,6 +172,7 @@ impl Link {
         live.ask(&request).await?;
         *lock(&self.live) = Some(Arc::clone(&live));
         tokio::spawn(self.clone().listen(Arc::clone(&live), events));
+        live.know_actors();
         self.look_at_held();
         tracing::info!(workspace = %self.id, client = self.client, "linked to the workspace");
         Ok(live)
@@ -271,23 +275,27 @@ impl Link {
             }
             return (known.number, known.changed);
         }
-        let number = self.next_version.fetch_add(1, Ordering::Relaxed) as u32;
         let version = Version {
-            number: number.max(1),
+            number: 1,
             changed: now,
             sha,
         };
-        let answer = (version.number, version.changed);
         versions.insert(path.to_owned(), version);
-        answer
+        (1, now)
     }
 
-    /// What was at `path` is gone: something new there is another file.
+    /// What was at `path` is gone, with all below it: something new there is another file.
     pub(crate) fn forget(&self, path: &str) {
-        lock(&self.versions).remove(path);
+        forget_below(&mut lock(&self.versions), path);
         if let Some(hub) = self.hub.upgrade() {
-            hub.forget_qid(&format!("{}{path}", self.key));
+            hub.forget_qids_below(&format!("{}{path}", self.key));
         }
+    }
+
+    /// What is another when anything was heard of a class, or of an actor.
+    pub(crate) fn ages(&self) -> Option<(u64, u64, u64)> {
+        let live = self.now()?;
+        Some((live.number, live.known.class_age(), live.known.actor_age()))
     }
 
     /// Look for the workspace as long as there is none.
@@ -302,6 +310,21 @@ impl Link {
             }
             tokio::time::sleep(RETRY).await;
         }
+    }
+}
+
+/// Take a path and everything below it out of a table.
+pub(crate) fn forget_below<T>(table: &mut BTreeMap<String, T>, path: &str) {
+    table.remove(path);
+    let below = format!("{path}/");
+    let gone: Vec<String> = table
+        .range(below.clone()..)
+        .map(|(known, _)| known)
+        .take_while(|known| known.starts_with(&below))
+        .cloned()
+        .collect();
+    for known in gone {
+        table.remove(&known);
     }
 }
 
@@ -373,7 +396,7 @@ impl Links {
             evaluations: Arc::clone(&self.evaluations),
             errors: Mutex::new(BTreeMap::new()),
             versions: Mutex::new(BTreeMap::new()),
-            next_version: AtomicU64::new(1),
+            next_live: AtomicU64::new(1),
         })
     }
 
@@ -401,36 +424,65 @@ impl Links {
 
     /// The workspace of the project a session's directory lies in, by a connection of the session's own.
     pub(crate) fn of_session(&self, hub: &Arc<Hub>, id: &str) -> Option<Arc<Link>> {
-        let state = self.target.as_ref()?.state.clone();
         if let Some(link) = lock(&self.sessions).get(id) {
             return Some(Arc::clone(link));
         }
         let directory = hub.session(id).ok()?.with_record(|record| record.cwd.clone());
-        let root = find_project_root(directory.as_ref(), state.path()).ok()?;
-        let workspace = WorkspaceId::for_root(&root).ok()?;
-        // A workspace with a name of its own is that of its project all the same.
-        let own = self
-            .target
-            .as_ref()
-            .filter(|target| is_of(&target.state, &target.id, &root));
-        let id_of = own.map_or(workspace, |target| target.id.clone());
-        let target = LinkTarget { state, id: id_of };
+        let target = self.target_of(directory.as_ref())?;
         let link = self.link(hub, target, "agent", format!("{id}:"));
         lock(&self.sessions).insert(id.to_owned(), Arc::clone(&link));
         Some(link)
     }
 
-    /// The session is gone.
-    pub(crate) fn forget_session(&self, id: &str) {
+    /// The workspace of the project that a directory lies in.
+    fn target_of(&self, directory: &Path) -> Option<LinkTarget> {
+        let target = self.target.as_ref()?;
+        let root = find_project_root(directory, target.state.path()).ok()?;
+        // A workspace with a name of its own is that of its project all the same.
+        let id = if is_of(&target.state, &target.id, &root) {
+            target.id.clone()
+        } else {
+            WorkspaceId::for_root(&root).ok()?
+        };
+        Some(LinkTarget {
+            state: target.state.clone(),
+            id,
+        })
+    }
+
+    /// The session is gone, and what its client opened in the workspace goes with it.
+    pub(crate) fn forget_session(&self, id: &str, directory: &Path) {
         lock(&self.sessions).remove(id);
+        if let Some(target) = self.target_of(directory) {
+            tokio::spawn(close_handles(target, format!("mcp/{id}")));
+        }
     }
 }
 
-fn is_of(state: &StateDirectory, id: &WorkspaceId, root: &std::path::Path) -> bool {
+/// Close the variables that a client of this name has in a workspace, if one runs.
+async fn close_handles(target: LinkTarget, client: String) {
+    let greeting = Greeting {
+        client: &client,
+        resume: None,
+    };
+    let Ok((connection, _)) = reach(&target.state, &target.id, greeting).await else {
+        return;
+    };
+    let opened = connection.ask(&HandleList {}).await;
+    for one in opened.map(|listed| listed.handles).unwrap_or_default() {
+        let request = HandleClose { handle: one.handle };
+        if let Err(error) = connection.ask(&request).await {
+            tracing::debug!(%error, client, "a handle was not closed");
+        }
+    }
+    drop(connection.ask(&Close {}).await);
+}
+
+fn is_of(state: &StateDirectory, id: &WorkspaceId, root: &Path) -> bool {
     let metadata = state
         .workspace(id)
         .ok()
         .flatten()
         .and_then(|directory| directory.metadata().ok().flatten());
-    metadata.is_some_and(|metadata| std::path::Path::new(&metadata.project_path) == root)
+    metadata.is_some_and(|metadata| Path::new(&metadata.project_path) == root)
 }

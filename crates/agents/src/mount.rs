@@ -4,6 +4,7 @@
 
 mod aside;
 mod files;
+mod snapshots;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -21,9 +22,11 @@ use fuser::{
 };
 
 use files::{Errno, Files, Opening, Seen};
+use snapshots::Listing;
 
-/// How long the kernel may believe what it was told of a class's files; what changes by itself it asks for each time.
-const BELIEVED: Duration = Duration::from_secs(1);
+/// How long the kernel may believe what it was told of a class's files, so that who lists them and opens them next asks
+/// once: less than it takes to hear of a change. What changes by itself it asks for each time.
+const BELIEVED: Duration = Duration::from_millis(10);
 const THREADS: usize = 4;
 /// How long a read waits before it is looked whether its reader still wants it.
 const SLICE: Duration = Duration::from_millis(200);
@@ -49,8 +52,18 @@ impl Numbers {
         known.map(|(path, _)| path.clone()).ok_or(Errno(libc::ESTALE))
     }
 
-    /// The number of a path; `counts` when the kernel will give it back.
-    fn number(&mut self, path: &str, counts: bool) -> INodeNo {
+    /// The number of a path that is only listed. The kernel will not give it back, so none is taken.
+    fn listed(&self, path: &str) -> INodeNo {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        INodeNo(self.by_path.get(path).copied().unwrap_or_else(|| {
+            let mut hasher = DefaultHasher::new();
+            path.hash(&mut hasher);
+            hasher.finish() | 1 << 63
+        }))
+    }
+
+    /// The number of a path, which the kernel will give back.
+    fn number(&mut self, path: &str) -> INodeNo {
         let number = match self.by_path.get(path) {
             Some(number) => *number,
             None => {
@@ -62,7 +75,7 @@ impl Numbers {
             }
         };
         if let Some((_, count)) = self.by_number.get_mut(&number) {
-            *count += u64::from(counts);
+            *count += 1;
         }
         INodeNo(number)
     }
@@ -101,9 +114,6 @@ struct Mounted {
     gid: u32,
 }
 
-/// A directory as it was when it was opened.
-type Listing = Vec<(String, Seen)>;
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -135,6 +145,28 @@ pub fn is_signalled(pid: u32) -> bool {
             .unwrap_or(0)
     };
     (mask("SigPnd:") | mask("ShdPnd:")) & !mask("SigBlk:") & !mask("SigIgn:") != 0
+}
+
+/// How long the system may take to tell of a process.
+const TOLD: Duration = Duration::from_millis(200);
+
+/// Whether a process is ending because of a signal. One that ends by itself has no signal in its exit code, one that
+/// goes on has no exit code.
+fn was_killed(pid: u32) -> bool {
+    const EXIT_CODE: usize = 49;
+    let (tell, told) = std::sync::mpsc::channel();
+    // Of a process that becomes another program the system tells only afterwards, and that waits for us.
+    std::thread::spawn(move || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+        // Who waited no longer knows that it lives.
+        let _ = tell.send(stat.unwrap_or_default());
+    });
+    let stat = told.recv_timeout(TOLD).unwrap_or_default();
+    // The name before may have anything in it.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let code = fields.split_whitespace().nth(EXIT_CODE);
+    code.and_then(|code| code.parse::<i64>().ok())
+        .is_some_and(|code| code & 0x7f != 0)
 }
 
 fn believed(path: &str) -> Duration {
@@ -191,7 +223,7 @@ impl Mounted {
 
     fn found(&self, path: &str) -> Result<FileAttr, Errno> {
         let seen = self.files.look(path)?;
-        let number = lock(&self.numbers).number(path, true);
+        let number = lock(&self.numbers).number(path);
         Ok(self.attributes(number, &seen))
     }
 
@@ -216,7 +248,13 @@ fn answer(reply: ReplyEmpty, outcome: Result<(), Errno>) {
 
 impl Filesystem for Mounted {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
-        for wanted in [InitFlags::FUSE_ATOMIC_O_TRUNC, InitFlags::FUSE_DO_READDIRPLUS] {
+        // The attributes come with the names only as long as somebody looks at them: 10,000 actors are mostly listed.
+        for wanted in [
+            InitFlags::FUSE_ATOMIC_O_TRUNC,
+            InitFlags::FUSE_DO_READDIRPLUS,
+            InitFlags::FUSE_READDIRPLUS_AUTO,
+            InitFlags::FUSE_PARALLEL_DIROPS,
+        ] {
             // A kernel that cannot cuts files in a step of its own, and asks for each name.
             let _ = config.add_capabilities(wanted);
         }
@@ -328,11 +366,16 @@ impl Filesystem for Mounted {
     }
 
     fn open(&self, _: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        let opened = self
-            .path(number)
-            .and_then(|path| self.files.open(&path, opening(flags.0)));
+        let how = opening(flags.0);
+        let opened = self.path(number).and_then(|path| self.files.open(&path, how));
+        // Who only reads has nothing to commit.
+        let flags = if how.writes {
+            FopenFlags::FOPEN_DIRECT_IO
+        } else {
+            FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_NOFLUSH
+        };
         match opened {
-            Ok(handle) => reply.opened(FileHandle(handle), FopenFlags::FOPEN_DIRECT_IO),
+            Ok(handle) => reply.opened(FileHandle(handle), flags),
             Err(error) => reply.error(errno(error)),
         }
     }
@@ -419,7 +462,12 @@ impl Filesystem for Mounted {
         }
     }
 
-    fn flush(&self, _: &Request, _: INodeNo, handle: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+    fn flush(&self, request: &Request, _: INodeNo, handle: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        // Closed by the kernel for somebody who was killed while writing: nobody said that this is all.
+        if self.files.is_dirty(handle.0) && was_killed(request.pid()) {
+            self.files.abandon(handle.0);
+            return reply.ok();
+        }
         answer(reply, self.files.commit(handle.0));
     }
 
@@ -481,7 +529,7 @@ impl Filesystem for Mounted {
             let number = if name == "." || name == ".." {
                 number
             } else {
-                lock(&self.numbers).number(&path, false)
+                lock(&self.numbers).listed(&path)
             };
             if reply.add(number, at + 1, kind, name) {
                 break;
@@ -509,7 +557,7 @@ impl Filesystem for Mounted {
             let number = if is_dot {
                 number
             } else {
-                lock(&self.numbers).number(&path, true)
+                lock(&self.numbers).number(&path)
             };
             let attributes = self.attributes(number, seen);
             let is_full = reply.add(number, at + 1, name, &believed(&path), &attributes, Generation(0));
@@ -540,9 +588,9 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Mount an attached tree at `directory`.
-    pub fn new(tree: Attachment, directory: &Path) -> std::io::Result<Self> {
-        let files = Arc::new(Files::new(tree));
+    /// Mount a tree, attached twice, at `directory`. The second connection is for those who wait.
+    pub fn new(tree: Attachment, live: Attachment, directory: &Path) -> std::io::Result<Self> {
+        let files = Arc::new(Files::new(tree, live));
         let mounted = Mounted {
             files: Arc::clone(&files),
             numbers: Mutex::new(Numbers::new()),
@@ -570,7 +618,7 @@ impl Mount {
         let files = Arc::clone(&self.files);
         let ended = stopping.clone();
         std::thread::spawn(move || {
-            if let Ok(mut events) = files.tree().open("events", 0) {
+            if let Ok(mut events) = files.patient().open("events", 0) {
                 // Read for nothing but its end.
                 while events.read_next(None).is_ok_and(|piece| !piece.is_empty()) {}
             }

@@ -37,6 +37,7 @@ pub(crate) struct McpConfig {
     pub(crate) eval_ceiling_s: Option<u64>,
     pub(crate) approval: Option<String>,
     pub(crate) approval_timeout_s: Option<u64>,
+    pub(crate) session_idle_s: Option<u64>,
 }
 
 /// The keys of each table.
@@ -310,7 +311,10 @@ fn set(config: &mut Config, value: &Value<'_>) -> Result<(), Fault> {
         "http" => start.mcp_http = value.boolean()?,
         "approval" => config.mcp.approval = Some(value.one_of(Approval::WORDS)?),
         "approval-timeout" => config.mcp.approval_timeout_s = Some(value.number()?),
-        "session-idle" => start.handle_idle_s = value.number()?.max(1),
+        "session-idle" => {
+            start.handle_idle_s = value.number()?.max(1);
+            config.mcp.session_idle_s = Some(start.handle_idle_s);
+        }
         "eval-ceiling" => config.mcp.eval_ceiling_s = Some(value.number()?),
         _ => {}
     }

@@ -8,6 +8,8 @@
 
 #[path = "agents/acceptance.rs"]
 mod acceptance;
+#[path = "agents/approvals.rs"]
+mod approvals;
 #[path = "agents/assist.rs"]
 mod assist;
 #[path = "agents/bad_input.rs"]

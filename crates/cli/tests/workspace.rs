@@ -11,6 +11,8 @@ mod apart;
 mod boundary;
 #[path = "workspace/containment.rs"]
 mod containment;
+#[path = "workspace/documents.rs"]
+mod documents;
 #[path = "workspace/editing.rs"]
 mod editing;
 #[path = "workspace/extensions.rs"]

@@ -53,7 +53,10 @@ impl Checker<'_> {
             }
             ast::Item::Protocol(protocol) => self.protocol(protocol),
             ast::Item::TypeAlias(alias) => self.alias(alias),
-            ast::Item::Statement(statement) => self.sends(&statement.expression),
+            ast::Item::Statement(statement) => {
+                self.annotations_in(std::slice::from_ref(statement), &[]);
+                self.sends(&statement.expression);
+            }
         }
     }
 

@@ -167,7 +167,7 @@ impl Completer<'_> {
         let rest = after.trim_start_matches(is_word);
         for rest in [rest, ""] {
             let Parse { unit, .. } = parse_input(&format!("{before}{MARKER}{rest}"));
-            self.classes.learn(&unit, self.bindings);
+            self.classes.learn(&unit, self.bindings, start);
             if let Some(found) = cursor::find(&unit, start, self.classes, self.bindings)
                 && found.span.start as usize == start
             {

@@ -395,6 +395,10 @@ fn last_term(erl: &Erl, method: Option<&str>) -> Term {
     let line = erl.line;
     match &erl.kind {
         ErlKind::Call { module, function, .. } if keeps_frame(module, function) => kept(erl),
+        // What never answers need not be looked at: anything around it keeps the frame.
+        ErlKind::Call { module, function, .. } if never_answers(module, function) => {
+            node("tuple", line, [Term::list([to_term(erl)])])
+        }
         ErlKind::LocalCall { function, .. } if method != Some(names::method_of(function)) => kept(erl),
         ErlKind::Case { value, clauses } if !is_recursion(value, clauses, method) => {
             node("case", line, [to_term(value), function_clauses(clauses, method)])
@@ -426,6 +430,10 @@ fn keeps_frame(module: &str, function: &str) -> bool {
         "beamtalk_class" => function == "named",
         _ => false,
     }
+}
+
+fn never_answers(module: &str, function: &str) -> bool {
+    module == "beamtalk_error" || (module == "beamtalk_number" && function == "fail")
 }
 
 /// `case Self of Exact -> method(…); _ -> send(Self, …) end`: the method sends its own selector to `self`.

@@ -192,10 +192,6 @@ pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString])
     }
     refuse_as_files_do(file, table, &mut diagnostics);
     input.diagnostics = expect::apply(file, diagnostics, expect::Tool::Compiler);
-    // What is not understood shows at once.
-    input
-        .diagnostics
-        .retain(|diagnostic| diagnostic.severity != Severity::Hint);
     if has_errors(&input.diagnostics) {
         input.expression = None;
     } else {

@@ -41,6 +41,11 @@ impl Key {
         Self::new(2, (class, is_class, selector))
     }
 
+    /// The same of any class of the library: whoever sends something looks through several of them.
+    pub(crate) fn library_extension(is_class: bool, selector: &str) -> Self {
+        Self::new(11, (is_class, selector))
+    }
+
     /// The selectors that files add to a side of a class.
     pub(crate) fn extended(class: &str, is_class: bool) -> Self {
         Self::new(3, (class, is_class))
@@ -187,6 +192,9 @@ impl Outline {
                     let print = fingerprint((place, method.is_internal, method_print(file, method)));
                     let key = Key::extension(class, method.is_class, selector);
                     outline.gives.push((key, print));
+                    // Whether the class is of the library is not known here.
+                    let key = Key::library_extension(method.is_class, selector);
+                    outline.gives.push((key, fingerprint((class, print))));
                     let key = Key::extended(class, method.is_class);
                     outline.gives.push((key, fingerprint(selector)));
                     if file.origin != Origin::Library && !method.is_class {

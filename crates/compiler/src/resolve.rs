@@ -14,7 +14,7 @@ use ecow::{EcoString, eco_format};
 use crate::SourceFile;
 use crate::codes;
 use crate::ir::{Body, Closure, Node, NodeKind, Storage, TextPart, VariableId};
-use crate::table::{ClassTable, Kind, Origin};
+use crate::table::{ClassTable, Kind};
 use scope::Scopes;
 
 /// The class a body belongs to.
@@ -90,22 +90,19 @@ impl<'a> Resolver<'a> {
     }
 
     fn finish(self, parameters: Vec<VariableId>, statements: Vec<Node>) -> Body {
-        let report_unused = self.file.origin != Origin::Session || self.class.is_some();
         let (variables, unused) = self.scopes.finish();
-        if report_unused {
-            for (name, span, what) in unused {
-                // Whoever calls the method or the block gives the argument, wanted or not.
-                let hint = if what == "parameter" {
-                    eco_format!("Name it `_{name}` to say that it is not needed.")
-                } else {
-                    eco_format!("Remove it, or name it `_{name}` to say that it is not needed.")
-                };
-                self.diagnostics.push(
-                    Diagnostic::warning(codes::UNUSED, span, eco_format!("Unused {what} `{name}`"))
-                        .with_category(Category::Unused)
-                        .with_hint(hint),
-                );
-            }
+        for (name, span, what) in unused {
+            // Whoever calls the method or the block gives the argument, wanted or not.
+            let hint = if what == "parameter" {
+                eco_format!("Name it `_{name}` to say that it is not needed.")
+            } else {
+                eco_format!("Remove it, or name it `_{name}` to say that it is not needed.")
+            };
+            self.diagnostics.push(
+                Diagnostic::warning(codes::UNUSED, span, eco_format!("Unused {what} `{name}`"))
+                    .with_category(Category::Unused)
+                    .with_hint(hint),
+            );
         }
         Body {
             variables,

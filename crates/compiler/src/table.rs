@@ -205,7 +205,10 @@ impl ClassTable {
 
     fn slot(&self, name: &str) -> Option<&Slot> {
         let slot = self.tables.classes.get(name);
-        self.note(|| slot.map_or_else(|| Key::class(name), |slot| slot.key));
+        // A class of the library cannot be declared again: it is the same as long as the program is.
+        if slot.is_none_or(|slot| slot.origin != Origin::Library) {
+            self.note(|| slot.map_or_else(|| Key::class(name), |slot| slot.key));
+        }
         slot
     }
 
@@ -429,7 +432,14 @@ impl ClassTable {
     }
 
     pub(crate) fn extensions(&self, class: &str, is_class: bool, selector: &str) -> &[ExtensionEntry] {
-        self.note(|| Key::extension(class, is_class, selector));
+        self.note(|| {
+            let known = self.tables.classes.get(class);
+            if known.is_some_and(|slot| slot.origin == Origin::Library) {
+                Key::library_extension(is_class, selector)
+            } else {
+                Key::extension(class, is_class, selector)
+            }
+        });
         if self.tables.extensions.is_empty() {
             return &[];
         }

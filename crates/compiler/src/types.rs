@@ -2,7 +2,7 @@
 //!
 //! Ask for a file once and read the answer as often as needed:
 //!
-//! - [`of_file`] looks at every body of a file and answers [`Types`]; [`of_input`] does so for a session's input.
+//! - [`of_file`] looks at every body of a file and answers [`Types`]; [`of_method`] looks at one.
 //! - [`Types::of_span`] is the type of the expression at exactly this span; [`Types::at`] that of the innermost one
 //!   around an offset; both answer a [`Type`], which prints as it would be written in source (`to_string`).
 //! - [`Types::bindings`] has each name where it is bound (locals at their assignments, parameters), for inlay hints.
@@ -114,7 +114,41 @@ pub fn of_resolved(file: &SourceFile, table: &ClassTable) -> Types {
     of_unit(&file.unit, package, table, &[])
 }
 
+/// The same for the method around an offset alone, or for what stands outside of methods when the offset does.
+pub fn of_method(file: &SourceFile, table: &ClassTable, offset: u32) -> Types {
+    let package = file.package.clone().filter(|_| file.origin != Origin::Library);
+    around(&file.unit, package, table, &[], offset as usize)
+}
+
 /// The same for a text in which these variables have values already.
+pub(crate) fn around(
+    unit: &ast::Unit,
+    package: Option<EcoString>,
+    table: &ClassTable,
+    bindings: &[(EcoString, Type)],
+    offset: usize,
+) -> Types {
+    let has = |span: Span| span.start as usize <= offset && offset <= span.end as usize;
+    let mut items = unit.items.iter();
+    let item = items.find(|item| match item {
+        Item::Class(class) => has(class.span),
+        Item::Extension(extension) => has(extension.span),
+        Item::Protocol(_) | Item::TypeAlias(_) | Item::Statement(_) => false,
+    });
+    let world = World::new(table, package);
+    let mut out = Output::default();
+    match item {
+        Some(Item::Class(class)) => match class.methods.iter().rfind(|method| has(method.span)) {
+            Some(method) => self::method(&world, &mut out, &class.name.text, Some(class), method),
+            None => slots(&world, &mut out, class),
+        },
+        Some(Item::Extension(extension)) => self::extension(&world, &mut out, extension),
+        _ => statements(&world, &mut out, unit, bindings),
+    }
+    out.into()
+}
+
+/// Everything about a text in which these variables have values already.
 pub(crate) fn of_unit(
     unit: &ast::Unit,
     package: Option<EcoString>,
@@ -127,34 +161,56 @@ pub(crate) fn of_unit(
         match item {
             Item::Class(class) => self::class(&world, &mut out, class),
             Item::Extension(extension) => {
-                let target = &extension.target.name.text;
-                let declaration = table.class(target).and_then(|entry| entry.declaration());
-                let own = Own::new(&world, target, extension.method.is_class);
-                let mut infer = Infer::new(&world, &mut out, Some(own));
-                infer.method(&extension.method, declaration.map(|(_, class)| class));
-                annotations(
-                    &world,
-                    &mut out,
-                    &extension.method,
-                    declaration.map(|(_, class)| class),
-                );
+                self::extension(&world, &mut out, extension);
             }
             Item::Protocol(_) | Item::TypeAlias(_) | Item::Statement(_) => {}
         }
     }
+    statements(&world, &mut out, unit, bindings);
+    out.into()
+}
+
+/// What stands outside of classes.
+fn statements(world: &World<'_>, out: &mut Output, unit: &ast::Unit, bindings: &[(EcoString, Type)]) {
     let statements = unit.items.iter().filter_map(|item| match item {
         Item::Statement(statement) => Some(statement),
         _ => None,
     });
-    Infer::new(&world, &mut out, None).input(bindings, statements);
-    out.into()
+    Infer::new(world, out, None).input(bindings, statements);
+}
+
+fn extension(world: &World<'_>, out: &mut Output, extension: &ast::Extension) {
+    let target = &extension.target.name.text;
+    let declaration = world.table.class(target).and_then(|entry| entry.declaration());
+    let class = declaration.map(|(_, class)| class);
+    method(world, out, target, class, &extension.method);
+}
+
+fn method(
+    world: &World<'_>,
+    out: &mut Output,
+    name: &EcoString,
+    class: Option<&ast::Class>,
+    method: &ast::Method,
+) {
+    let own = Own::new(world, name, method.is_class);
+    Infer::new(world, out, Some(own)).method(method, class);
+    annotations(world, out, method, class);
 }
 
 fn class(world: &World<'_>, out: &mut Output, class: &ast::Class) {
-    let name = &class.name.text;
     for argument in &class.superclass_arguments {
         declarations::bounds(world, out, argument, Some(class));
     }
+    slots(world, out, class);
+    for method in &class.methods {
+        self::method(world, out, &class.name.text, Some(class), method);
+        declarations::overriding(world, out, class, method);
+    }
+}
+
+fn slots(world: &World<'_>, out: &mut Output, class: &ast::Class) {
+    let name = &class.name.text;
     for slot in &class.slots {
         if let Some(annotation) = &slot.annotation {
             declarations::bounds(world, out, annotation, Some(class));
@@ -166,12 +222,6 @@ fn class(world: &World<'_>, out: &mut Output, class: &ast::Class) {
         if let Some(declared) = infer.declared_slot(&slot.name.text) {
             infer.check_slot(&slot.name.text, default, &of, &declared);
         }
-    }
-    for method in &class.methods {
-        let own = Own::new(world, name, method.is_class);
-        Infer::new(world, out, Some(own)).method(method, Some(class));
-        annotations(world, out, method, Some(class));
-        declarations::overriding(world, out, class, method);
     }
 }
 

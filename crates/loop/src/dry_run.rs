@@ -27,7 +27,7 @@ pub fn dry_run(config: &Config, changes: &[String], events: &[(String, String)])
             config,
             &process.env,
             process.events.as_deref(),
-            "startup",
+            ("startup", &[]),
             &mut text,
         );
     }
@@ -114,13 +114,15 @@ fn execution(config: &Config, workflow: &str, changed: &[String], text: &mut Str
             Step::RunHook(name) => {
                 if let Some(hook) = config.hook.get(name) {
                     command(config, &hook.command, hook.cwd.as_ref(), text);
-                    variables(config, &hook.env, hook.events.as_deref(), &place.workflow, text);
+                    let cause = (place.workflow.as_str(), changed);
+                    variables(config, &hook.env, hook.events.as_deref(), cause, text);
                 }
             }
             Step::StartProcess(name) | Step::RestartProcess(name) => {
                 if let Some(process) = config.process.get(name) {
                     command(config, &process.command, process.cwd.as_ref(), text);
-                    variables(config, &process.env, process.events.as_deref(), "startup", text);
+                    let cause = ("startup", [].as_slice());
+                    variables(config, &process.env, process.events.as_deref(), cause, text);
                 }
             }
             Step::StopProcess(_)
@@ -145,13 +147,17 @@ fn variables(
     config: &Config,
     own: &BTreeMap<String, String>,
     scope: Option<&[String]>,
-    workflow: &str,
+    (workflow, changed): (&str, &[String]),
     text: &mut String,
 ) {
     let mut set = own.clone();
     set.insert("DEVLOOP_ROOT".into(), config.root.display().to_string());
     set.insert("DEVLOOP_STATE".into(), config.state_file.display().to_string());
     set.insert("DEVLOOP_WORKFLOW".into(), workflow.to_owned());
+    set.insert(
+        "DEVLOOP_CHANGED_FILES_JSON".into(),
+        serde_json::json!(changed).to_string(),
+    );
     if !config.event.is_empty() && scope != Some(&[]) {
         let base = format!("http://{}", address(&config.event_server.bind));
         set.insert("DEVLOOP_EVENTS_BASE_URL".into(), base.clone());

@@ -3,3 +3,4 @@
 pub(crate) mod find;
 pub(crate) mod names;
 pub(crate) mod references;
+pub(crate) mod words;

@@ -225,8 +225,9 @@ impl Snapshot {
 /// A file that nobody opened and that belongs to no package that was read.
 fn read(world: &World, key: &str) -> Option<File> {
     let path = uri::to_path(key)?;
-    let length = std::fs::metadata(&path).ok()?.len();
-    if length > MAX_TEXT as u64 {
+    let found = std::fs::metadata(&path).ok()?;
+    // Reading a pipe would not end.
+    if !found.is_file() || found.len() > MAX_TEXT as u64 {
         return None;
     }
     let text = String::from_utf8_lossy(&std::fs::read(&path).ok()?).into_owned();

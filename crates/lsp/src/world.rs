@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use beamtalk_compiler::reads::{Key, Outline};
 use beamtalk_compiler::{ClassTable, Dependencies, Origin, Packages, SourceFile, module_name};
@@ -21,6 +21,7 @@ use beamtalk_syntax::diagnostic::Diagnostic;
 use ecow::EcoString;
 use gen_lsp_types::Uri;
 
+use crate::analysis::words::Words;
 use crate::library::Library;
 use crate::position::Lines;
 use crate::progress::Silent;
@@ -44,6 +45,7 @@ pub(crate) struct File {
     pub(crate) source: Arc<SourceFile>,
     pub(crate) lines: Lines,
     pub(crate) access: Access,
+    words: OnceLock<Words>,
 }
 
 impl File {
@@ -53,7 +55,13 @@ impl File {
             lines: Lines::new(&source.text),
             source,
             access,
+            words: OnceLock::new(),
         }
+    }
+
+    /// The names it has.
+    pub(crate) fn words(&self) -> &Words {
+        self.words.get_or_init(|| Words::of(&self.source.unit))
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -195,6 +203,15 @@ impl World {
             let file = File::new(uri, kept, access);
             world.files.insert(key, Arc::new(file));
         }
+        // The first search through the project finds the names of all files.
+        let files: Vec<&Arc<File>> = world
+            .files
+            .values()
+            .chain(Library::get().files.values())
+            .collect();
+        source::parallel(&files, |file| {
+            file.words();
+        });
         world
     }
 

@@ -137,7 +137,8 @@ mod schema {
             "AnyData".into()
         }
         fn json_schema(_: &mut SchemaGenerator) -> Schema {
-            json_schema!({"x-beamtalk-origin": "data"})
+            // Any value; some clients hold a schema that excludes nothing for a mistake.
+            json_schema!({"maxLength": crate::fit::RESULT_BYTES, "x-beamtalk-origin": "data"})
         }
     }
 }

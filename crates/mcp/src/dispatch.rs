@@ -2,7 +2,8 @@
 
 mod calls;
 mod hold;
-mod tasks;
+pub(crate) mod questions;
+pub(crate) mod tasks;
 
 pub use tasks::work;
 
@@ -113,11 +114,14 @@ pub(crate) fn is_known(method: &str, is_modern: bool) -> bool {
 /// The answer to a request, in the shape of its era.
 pub(crate) async fn answer<H: Host>(session: &Rc<Session<H>>, call: Call) -> Result<Value, Fault> {
     let is_modern = call.era.is_modern();
+    if let Some(result) = crate::fixture::answer(session, &call).await? {
+        return Ok(shaped(result, is_modern));
+    }
     let mut result = match (call.method.as_str(), is_modern) {
         ("server/discover", true) => hinted(
             json!({
                 "supportedVersions": VERSIONS,
-                "capabilities": capabilities::own(true),
+                "capabilities": crate::fixture::capabilities(&session.common, true),
                 "instructions": instructions(&session.settings),
             }),
             true,
@@ -165,7 +169,7 @@ pub(crate) async fn answer<H: Host>(session: &Rc<Session<H>>, call: Call) -> Res
 }
 
 /// A list that holds for a while.
-fn hinted(mut result: Value, is_modern: bool) -> Value {
+pub(crate) fn hinted(mut result: Value, is_modern: bool) -> Value {
     if is_modern {
         result["ttlMs"] = LIST_TIME_MS.into();
         result["cacheScope"] = "private".into();
@@ -174,7 +178,7 @@ fn hinted(mut result: Value, is_modern: bool) -> Value {
 }
 
 /// What every result of an era has.
-fn shaped(mut result: Value, is_modern: bool) -> Value {
+pub(crate) fn shaped(mut result: Value, is_modern: bool) -> Value {
     if is_modern && let Some(fields) = result.as_object_mut() {
         fields.entry("resultType").or_insert_with(|| "complete".into());
         let meta = fields.entry("_meta").or_insert_with(|| json!({}));

@@ -2,10 +2,10 @@
 
 use std::future::Future;
 
-use beamtalk_wire::answers::{Diagnostic, Warning};
-use beamtalk_wire::requests::McpCall;
+use beamtalk_wire::answers::{Capabilities, Diagnostic, Warning};
+use beamtalk_wire::requests::{Describe, JobGet, McpCall};
 use beamtalk_wire::{Channel, ErrorBody, ErrorKind, Event, Operation};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 
 /// The answer to an operation with what came before and beside it.
@@ -95,14 +95,26 @@ pub trait Host: 'static {
     /// Events of the workspace, while there is one.
     fn events(&self) -> broadcast::Receiver<Event>;
 
-    /// Listen to these channels too, from now on.
-    fn watch(&self, channels: &[Channel]);
-
-    /// Listen to what happens to the state of an actor, from now on.
-    fn watch_actor(&self, pid: &str);
+    /// Listen to these channels and to the state of these actors too, from now on: when this ends what happens there
+    /// is told, if a workspace runs. Says whether one was found again, so that anything may have changed meanwhile.
+    fn watch(&self, channels: &[Channel], actors: &[String]) -> impl Future<Output = bool>;
 
     /// Write down that a tool was called, if there is a workspace.
     fn record(&self, call: McpCall) -> impl Future<Output = ()>;
+
+    /// Hand a client's answers to work that asked it; an error where there is no such work. None of the workspace's asks.
+    fn answer_job(&self, job: &str, _: &Map<String, Value>) -> impl Future<Output = Result<(), HostError>> {
+        let request = JobGet {
+            job: job.to_owned(),
+            wait_ms: None,
+        };
+        async move { self.ask(&request).await.map(drop) }
+    }
+
+    /// What code may use in the workspace, which does not change as long as it runs.
+    fn capabilities(&self) -> impl Future<Output = Option<Capabilities>> {
+        async { Some(self.ask(&Describe {}).await.ok()?.answer.capabilities) }
+    }
 
     /// What must never be sent.
     fn secrets(&self) -> Vec<String>;

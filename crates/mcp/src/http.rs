@@ -135,8 +135,22 @@ impl<H: Host> Endpoint<H> {
         new_id: impl Fn() -> Option<String> + 'static,
     ) -> Rc<Self> {
         let (outgoing, _) = Outgoing::new();
+        Self::of(Session::new(host, settings, outgoing), new_id)
+    }
+
+    /// One with what a fixture adds.
+    #[doc(hidden)]
+    pub fn with_fixture(
+        host: Rc<H>,
+        fixture: Rc<dyn crate::Fixture>,
+        new_id: impl Fn() -> Option<String> + 'static,
+    ) -> Rc<Self> {
+        Self::of(Session::with_fixture(host, Rc::default(), fixture), new_id)
+    }
+
+    fn of(base: Rc<Session<H>>, new_id: impl Fn() -> Option<String> + 'static) -> Rc<Self> {
         Rc::new(Self {
-            base: Session::new(host, settings, outgoing),
+            base,
             sessions: RefCell::default(),
             new_id: Box::new(new_id),
         })

@@ -10,6 +10,7 @@ mod confirmation;
 mod data;
 mod dispatch;
 mod fit;
+mod fixture;
 mod host;
 mod http;
 mod lines;
@@ -29,6 +30,8 @@ mod watch;
 
 pub use data::{Data, escape};
 pub use dispatch::{Rate, work};
+#[doc(hidden)]
+pub use fixture::{Fixture, Given, Giving, Seen, Talk};
 pub use host::{Asked, DocHit, Host, HostError, LoopCommand, PackageClass, PackageRow, Program, TreeAct};
 pub use http::{Endpoint, HttpAnswer, HttpRequest, admits};
 pub use lines::{Line, LineReader};

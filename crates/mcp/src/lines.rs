@@ -13,15 +13,11 @@ pub enum Line {
 
 pub struct LineReader<R> {
     source: R,
-    is_first: bool,
 }
 
 impl<R: BufRead> LineReader<R> {
     pub fn new(source: R) -> Self {
-        Self {
-            source,
-            is_first: true,
-        }
+        Self { source }
     }
 
     /// The next line that is not blank; `None` at the end.
@@ -69,9 +65,8 @@ impl<R: BufRead> LineReader<R> {
                 break false;
             }
         };
-        if std::mem::take(&mut self.is_first)
-            && let Some(rest) = line.strip_prefix(b"\xef\xbb\xbf")
-        {
+        // Some write the mark before each message.
+        if let Some(rest) = line.strip_prefix(b"\xef\xbb\xbf") {
             line = rest.to_vec();
         }
         Ok((line, is_long, is_end))
@@ -89,7 +84,7 @@ mod tests {
 
     #[test]
     fn blank_lines_marks_and_carriage_returns_do_not_matter() {
-        let found = lines(b"\xef\xbb\xbf{}\r\n\n  \r\n[1]");
+        let found = lines(b"\xef\xbb\xbf{}\r\n\n  \r\n\xef\xbb\xbf[1]");
         assert_eq!(found, [Line::Text(b"{}\r".to_vec()), Line::Text(b"[1]".to_vec())]);
     }
 

@@ -45,6 +45,16 @@ impl Fault {
         Self::new(-32602, message)
     }
 
+    /// A fault of ours; what it was about is told, and nothing of what was sent.
+    pub(crate) fn internal(method: &str) -> Self {
+        let report = format!(
+            "beamtalk {}: '{}' ended without an answer",
+            env!("CARGO_PKG_VERSION"),
+            crate::escape(&method.chars().take(64).collect::<String>())
+        );
+        Self::new(-32603, "a fault in Beamtalk; the next call works").with(json!({ "report": report }))
+    }
+
     pub(crate) fn missing_resource(uri: &str, is_modern: bool) -> Self {
         let code = if is_modern { -32602 } else { -32002 };
         Self::new(code, format!("Resource not found: {uri}")).with(json!({"uri": uri}))

@@ -147,8 +147,7 @@ impl<H: Host> Recording<H> {
 impl<H: Host> Drop for Recording<H> {
     fn drop(&mut self) {
         if let Some(call) = self.ended() {
-            let host = self.session.host.clone();
-            tokio::task::spawn_local(async move { host.record(call).await });
+            self.session.record(call);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use beamtalk_wire::{Side, requests};
+use beamtalk_wire::{AuthorKind, Entry, Side, requests};
 use serde_json::{Map, Value, json};
 
 use crate::data::{escape, redact};
@@ -332,7 +332,16 @@ pub(crate) async fn content<H: Host>(
             let changes = host.ask(&requests::Changes::default()).await?.answer;
             encoded(json!(tools::change_values(&changes)))
         }
-        ["changes", "pending"] => live(DIFF, tools::pending_diff(host, None).await?),
+        ["changes", "pending"] => live(DIFF, tools::pending_diff(host, |_| true).await?),
+        // Parts of prompts; they are read by name and not listed.
+        ["changes", "pending", "agent"] => {
+            let is_agents = |entry: &Entry| entry.author_kind == AuthorKind::Agent;
+            live(DIFF, tools::pending_diff(host, is_agents).await?)
+        }
+        ["changes", "pending", "class", class] => {
+            let is_meant = |entry: &Entry| entry.class == *class;
+            live(DIFF, tools::pending_diff(host, is_meant).await?)
+        }
         ["changes", seq] => match seq.parse() {
             Ok(seq) => live(DIFF, host.ask(&requests::Diff { seq }).await?.answer.diff),
             Err(_) => return Ok(None),
@@ -385,7 +394,6 @@ pub(crate) async fn content<H: Host>(
             let found = tool_result(session, "list_approvals").await?;
             encoded(found)
         }
-        // Parts of prompts; they are read by name and not listed.
         ["traces", rest @ ..] if rest.len() <= 1 => {
             let request = requests::GetTraces {
                 actor: rest.first().map(|pid| (*pid).to_owned()),

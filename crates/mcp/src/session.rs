@@ -2,15 +2,19 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 
+use beamtalk_wire::requests::McpCall;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Mutex, Notify, Semaphore, mpsc, oneshot};
-use tokio::task::AbortHandle;
+use tokio::task::JoinHandle;
 
 use crate::capabilities::{self, Client, Era};
 use crate::dispatch;
+use crate::fixture::Fixture;
 use crate::host::Host;
 use crate::lines::Line;
 use crate::message::{Bad, Fault, LINE_LIMIT, Message, VERSIONS, id_in_head};
@@ -20,6 +24,8 @@ use crate::watch::{OwnChanges, Watches};
 
 /// Requests that run at the same time; further ones wait.
 const RUNNING: usize = 64;
+/// The same of all connections of one principal together.
+const RUNNING_OF_ALL: usize = 128;
 /// Requests that wait; beyond these nothing is read.
 const WAITING: usize = 1_024;
 /// Bytes that wait to be written; beyond these nothing is read.
@@ -54,7 +60,7 @@ impl Outgoing {
         drop(self.lines.send(text));
     }
 
-    fn answer(&self, id: &Value, result: Value) {
+    pub(crate) fn answer(&self, id: &Value, result: Value) {
         self.send(json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string());
     }
 
@@ -75,10 +81,12 @@ impl Outgoing {
 }
 
 /// What all connections of one principal share.
-#[derive(Default)]
 pub(crate) struct Common {
+    running: Semaphore,
     pub(crate) rate: RefCell<crate::dispatch::Rate>,
     pub(crate) reads: Reads,
+    /// Records that are being written.
+    late: RefCell<Vec<JoinHandle<()>>>,
     /// When sessions of agents were started.
     pub(crate) started: RefCell<Vec<std::time::Instant>>,
     /// The results of the last tests, whole.
@@ -87,6 +95,24 @@ pub(crate) struct Common {
     pub(crate) test_tasks: RefCell<HashSet<String>>,
     pub(crate) own_changes: OwnChanges,
     pub(crate) open_watches: Rc<Cell<usize>>,
+    pub(crate) fixture: Option<Rc<dyn Fixture>>,
+}
+
+impl Default for Common {
+    fn default() -> Self {
+        Self {
+            running: Semaphore::new(RUNNING_OF_ALL),
+            rate: RefCell::default(),
+            reads: Reads::default(),
+            late: RefCell::default(),
+            started: RefCell::default(),
+            last_tests: RefCell::default(),
+            test_tasks: RefCell::default(),
+            own_changes: OwnChanges::default(),
+            open_watches: Rc::default(),
+            fixture: None,
+        }
+    }
 }
 
 /// One client of the server.
@@ -98,7 +124,7 @@ pub struct Session<H> {
     /// The version that `initialize` agreed on.
     legacy: Cell<Option<&'static str>>,
     legacy_client: RefCell<Rc<Client>>,
-    open: RefCell<HashMap<String, AbortHandle>>,
+    open: RefCell<HashMap<String, JoinHandle<()>>>,
     running: Semaphore,
     pub(crate) own_handle: Mutex<Option<String>>,
     /// What was asked of the client and not answered yet.
@@ -131,6 +157,15 @@ impl<H> Session<H> {
 impl<H: Host> Session<H> {
     pub fn new(host: Rc<H>, settings: Rc<Settings>, outgoing: Outgoing) -> Rc<Self> {
         Self::with(host, settings, Rc::default(), outgoing)
+    }
+
+    /// One with what a fixture adds.
+    pub(crate) fn with_fixture(host: Rc<H>, settings: Rc<Settings>, fixture: Rc<dyn Fixture>) -> Rc<Self> {
+        let common = Common {
+            fixture: Some(fixture),
+            ..Common::default()
+        };
+        Self::with(host, settings, Rc::new(common), Outgoing::new().0)
     }
 
     /// Another connection of the same principal.
@@ -168,18 +203,38 @@ impl<H: Host> Session<H> {
         self.open.borrow().is_empty()
     }
 
-    /// End all that runs; evaluations are interrupted.
-    pub fn cancel_all(&self) {
-        self.cancel_everything();
+    /// End all that runs, and write down that it ended; evaluations are interrupted.
+    pub async fn cancel_all(&self) {
+        self.watches.finish();
+        let ended: Vec<JoinHandle<()>> = self.open.borrow_mut().drain().map(|(_, task)| task).collect();
+        ended.iter().for_each(JoinHandle::abort);
+        self.watches.end();
+        for task in ended {
+            drop(task.await);
+        }
         self.record_reads();
+        let late = std::mem::take(&mut *self.common.late.borrow_mut());
+        for record in late {
+            drop(record.await);
+        }
     }
 
     /// Write down the calls that were counted.
     pub(crate) fn record_reads(&self) {
-        for call in self.common.reads.take() {
-            let host = self.host.clone();
-            tokio::task::spawn_local(async move { host.record(call).await });
-        }
+        self.common
+            .reads
+            .take()
+            .into_iter()
+            .for_each(|call| self.record(call));
+    }
+
+    /// Write down a call that nobody waits for.
+    pub(crate) fn record(&self, call: McpCall) {
+        let host = self.host.clone();
+        let record = tokio::task::spawn_local(async move { host.record(call).await });
+        let mut late = self.common.late.borrow_mut();
+        late.retain(|record| !record.is_finished());
+        late.push(record);
     }
 
     /// Take a line.
@@ -275,9 +330,17 @@ impl<H: Host> Session<H> {
         let name = key.clone();
         let task = tokio::task::spawn_local(async move {
             let (id, outgoing) = (call.id.clone(), call.outgoing.clone());
+            let method = call.method.clone();
             let answer = {
                 let _place = session.running.acquire().await;
-                dispatch::answer(&session, call).await
+                let _shared = session.common.running.acquire().await;
+                let mut work = std::pin::pin!(dispatch::answer(&session, call));
+                // A request is answered, whatever happens.
+                std::future::poll_fn(|context| {
+                    let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
+                    polled.unwrap_or_else(|_| Poll::Ready(Err(Fault::internal(&method))))
+                })
+                .await
             };
             session.open.borrow_mut().remove(&name);
             session.outgoing.moved.notify_one();
@@ -286,7 +349,7 @@ impl<H: Host> Session<H> {
                 Err(fault) => outgoing.send(fault.text(Some(&id))),
             }
         });
-        self.open.borrow_mut().insert(key, task.abort_handle());
+        self.open.borrow_mut().insert(key, task);
     }
 
     fn initialize(&self, params: &Map<String, Value>) -> Result<Value, Fault> {
@@ -307,14 +370,14 @@ impl<H: Host> Session<H> {
         *self.legacy_client.borrow_mut() = Rc::new(client);
         Ok(json!({
             "protocolVersion": version,
-            "capabilities": capabilities::own(false),
+            "capabilities": crate::fixture::capabilities(&self.common, false),
             "serverInfo": capabilities::server_info(),
             "instructions": dispatch::instructions(&self.settings),
         }))
     }
 
     /// Ask an old client something while its call waits; `None` when no answer comes.
-    pub(crate) async fn ask_client(&self, call: &Call, method: &str, params: Value) -> Option<Value> {
+    pub(crate) async fn ask_client(&self, outgoing: &Outgoing, method: &str, params: Value) -> Option<Value> {
         if self.asked.borrow().len() >= QUESTIONS {
             return None;
         }
@@ -328,7 +391,7 @@ impl<H: Host> Session<H> {
             key,
         };
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        call.outgoing.send(request.to_string());
+        outgoing.send(request.to_string());
         tokio::time::timeout(ANSWER_TIME, receiver).await.ok()?.ok()
     }
 }
@@ -342,5 +405,30 @@ struct Forget<'a> {
 impl Drop for Forget<'_> {
     fn drop(&mut self) {
         self.asked.borrow_mut().remove(&self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::strange::Nowhere;
+
+    /// A client that does not read slows only itself: beyond 8 MiB nothing more of it is read, until it reads.
+    #[tokio::test]
+    async fn who_does_not_read_is_not_read() {
+        let (outgoing, mut lines) = Outgoing::new();
+        let session = Session::new(Rc::new(Nowhere::new()), Rc::default(), outgoing.clone());
+        let waits = async || {
+            tokio::time::timeout(Duration::from_millis(5), session.room())
+                .await
+                .is_err()
+        };
+        outgoing.send("x".repeat(UNWRITTEN));
+        assert!(!waits().await);
+        outgoing.send("y".to_owned());
+        assert!(waits().await);
+        let written = lines.recv().await.expect("the first line");
+        outgoing.written(written.len());
+        assert!(!waits().await);
     }
 }

@@ -122,9 +122,13 @@ pub struct Settings {
     pub policy: Policy,
     pub narrowed_by: Option<NarrowedBy>,
     pub toolsets: Vec<Toolset>,
+    /// The project lists no others.
+    pub within: Option<Vec<Toolset>>,
     pub loop_right: LoopRight,
     pub deny_tools: Vec<String>,
     pub eval_ceiling: Duration,
+    /// How long variables are kept that nobody uses.
+    pub session_idle: Duration,
     /// Whether paths may lead out of the project.
     pub allow_outside: bool,
     /// What opens the workspace, for messages.
@@ -141,9 +145,11 @@ impl Default for Settings {
             policy: Policy::Edit,
             narrowed_by: None,
             toolsets: vec![Toolset::Lean],
+            within: None,
             loop_right: LoopRight::Observe,
             deny_tools: Vec::new(),
             eval_ceiling: beamtalk_wire::limits::AGENT_EVAL_CEILING,
+            session_idle: beamtalk_wire::limits::HANDLE_IDLE,
             allow_outside: false,
             starts_workspace: false,
             approval: Approval::Off,

@@ -16,7 +16,13 @@ use crate::message::{LINE_LIMIT, Message};
 use crate::{Line, Outgoing, Policy, Session, Settings};
 
 /// A world in which there is nothing.
-struct Nowhere(broadcast::Sender<Event>);
+pub(crate) struct Nowhere(broadcast::Sender<Event>);
+
+impl Nowhere {
+    pub(crate) fn new() -> Self {
+        Self(broadcast::channel(1).0)
+    }
+}
 
 impl Host for Nowhere {
     async fn ask<O: Operation>(&self, _: &O) -> Result<Asked<O::Answer>, HostError> {
@@ -31,9 +37,9 @@ impl Host for Nowhere {
         self.0.subscribe()
     }
 
-    fn watch(&self, _: &[Channel]) {}
-
-    fn watch_actor(&self, _: &str) {}
+    async fn watch(&self, _: &[Channel], _: &[String]) -> bool {
+        false
+    }
 
     async fn record(&self, _: McpCall) {}
 
@@ -115,7 +121,7 @@ async fn one_line(line: &[u8]) {
         ..Settings::default()
     };
     let (outgoing, mut answers) = Outgoing::new();
-    let host = Rc::new(Nowhere(broadcast::channel(1).0));
+    let host = Rc::new(Nowhere::new());
     let session = Session::new(host, Rc::new(settings), outgoing);
     // An old client has opened, so that both eras are reached.
     let open =
@@ -149,5 +155,5 @@ async fn one_line(line: &[u8]) {
     if !is_watch {
         assert_eq!(count, usize::from(is_answered), "an answer was lost");
     }
-    session.cancel_all();
+    session.cancel_all().await;
 }

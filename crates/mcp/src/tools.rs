@@ -25,7 +25,7 @@ use crate::capabilities::{Client, Era};
 use crate::confirmation::Effect;
 use crate::host::{Asked, Host, HostError, failure};
 use crate::progress::Progress;
-use crate::settings::{LoopRight, Policy, Settings, Toolset};
+use crate::settings::{LoopRight, Settings, Toolset};
 pub(crate) use actors::{actor_place, actor_value};
 pub(crate) use changes::{change_values, pending_diff};
 pub(crate) use classes::{class_source, head_source, method};
@@ -152,6 +152,13 @@ impl<H: Host> Context<'_, H> {
     }
 }
 
+/// What a call does.
+pub(crate) struct Deeds {
+    pub(crate) class: Class,
+    /// The tools that do the same.
+    pub(crate) others: Vec<&'static Tool>,
+}
+
 impl Tool {
     pub(crate) fn find(name: &str) -> Option<&'static Self> {
         TOOLS.iter().find(|tool| tool.name == name)
@@ -159,19 +166,42 @@ impl Tool {
 
     /// Whether a client sees the tool under these settings.
     pub(crate) fn is_listed(&self, settings: &Settings) -> bool {
-        let is_wanted = settings
-            .toolsets
-            .iter()
-            .any(|set| *set == self.set || (*set == Toolset::Lean && self.is_lean));
-        is_wanted && self.is_allowed(settings) && !self.is_denied(settings)
+        let is_in = |sets: &Vec<Toolset>| {
+            sets.iter()
+                .any(|set| *set == self.set || (*set == Toolset::Lean && self.is_lean))
+        };
+        is_in(&settings.toolsets)
+            && settings.within.as_ref().is_none_or(is_in)
+            && self.is_allowed(settings)
+            && !self.is_denied(settings)
     }
 
     pub(crate) fn is_allowed(&self, settings: &Settings) -> bool {
-        match self.class {
-            Class::Read => true,
-            Class::Execute => settings.policy >= Policy::Edit,
-            Class::Destroy => settings.policy >= Policy::Full,
+        settings.policy >= self.class.policy()
+    }
+
+    /// What one call of it does: itself, and what its arguments make of it.
+    pub(crate) fn deeds(&self, given: &Map<String, Value>, own: Option<&str>) -> Deeds {
+        let mut deeds = Deeds {
+            class: self.class,
+            others: Vec::new(),
+        };
+        let text = |name: &str| given.get(name).and_then(Value::as_str).unwrap_or_default();
+        match self.name {
+            "flush" if given.get("confirm_destructive") == Some(&Value::Bool(true)) => {
+                deeds.class = Class::Destroy;
+            }
+            "write_file" => {
+                if let Some(deed) = agents::deed(text("path"), text("text"), own) {
+                    deeds.others = deed.tools.iter().filter_map(|name| Self::find(name)).collect();
+                    if deed.loses {
+                        deeds.class = Class::Destroy;
+                    }
+                }
+            }
+            _ => {}
         }
+        deeds
     }
 
     /// Whether it may become a task.
@@ -191,16 +221,30 @@ impl Tool {
         )
     }
 
+    /// Whether long work of it is nothing without a workspace.
+    pub(crate) fn needs_workspace(&self) -> bool {
+        !matches!(
+            self.name,
+            "lint" | "diagnostic_summary" | "prompt_session" | "execute_code"
+        )
+    }
+
     pub(crate) fn is_denied(&self, settings: &Settings) -> bool {
         settings.deny_tools.iter().any(|name| name == self.name)
     }
 
-    fn describe(&self) -> Value {
+    fn describe(&self, settings: &Settings) -> Value {
         let hint = |place: usize| {
             let letter = self.hints.as_bytes().get(place);
             letter.is_some_and(u8::is_ascii_uppercase)
         };
         let schema = SCHEMAS.get(self.name).cloned().unwrap_or_default();
+        let idle = settings.session_idle.as_secs();
+        let idle = match idle % 60 {
+            0 => format!("{} min", idle / 60),
+            _ => format!("{idle} s"),
+        };
+        let description = self.description.replace("{idle}", &idle);
         let mut meta = json!({"beamtalk/class": self.class.name()});
         if let Some(view) = crate::views::of_tool(self.name, self.class == Class::Read) {
             meta["ui"] = view;
@@ -208,7 +252,7 @@ impl Tool {
         json!({
             "name": self.name,
             "title": self.title,
-            "description": self.description,
+            "description": description,
             "inputSchema": schema["input"],
             "outputSchema": schema["output"],
             "annotations": {
@@ -228,7 +272,7 @@ pub fn listing(settings: &Settings) -> Vec<Value> {
     TOOLS
         .iter()
         .filter(|tool| tool.is_listed(settings))
-        .map(Tool::describe)
+        .map(|tool| tool.describe(settings))
         .collect()
 }
 
@@ -352,6 +396,7 @@ fn read<T: serde::de::DeserializeOwned>(arguments: Map<String, Value>) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::Policy;
 
     fn settings(toolsets: &str, policy: Policy) -> Settings {
         Settings {
@@ -392,6 +437,11 @@ mod tests {
             };
             tools.iter().map(size).sum()
         };
+        let narrowed = Settings {
+            within: Some(vec![Toolset::Test]),
+            ..settings("lean", Policy::Full)
+        };
+        assert_eq!(listing(&narrowed).len(), 1, "a project narrows to what both name");
         let lean = listing(&settings("lean", Policy::Full));
         assert_eq!(lean.len(), 20);
         assert!(seen(&lean) <= 20 * 1024, "{}", seen(&lean));

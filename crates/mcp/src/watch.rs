@@ -14,10 +14,10 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::capabilities::SUBSCRIPTION_ID;
-use crate::dispatch::text;
+use crate::dispatch::{self, text};
 use crate::host::Host;
 use crate::message::Fault;
-use crate::session::{Call, Session};
+use crate::session::{Call, Outgoing, Session};
 
 /// Names in a watch, and watches of a client.
 const WATCHED: usize = 64;
@@ -28,6 +28,9 @@ const PACE: Duration = Duration::from_millis(250);
 const LIST_PACE: Duration = Duration::from_secs(1);
 /// Between two looks at what need not be known at once.
 const SLOW_LOOK: Duration = Duration::from_secs(10);
+
+/// Between two looks for a workspace that went away or is not there yet.
+const REACH: Duration = Duration::from_secs(1);
 
 /// Who wants to know what changed without an event of the workspace.
 #[derive(Default)]
@@ -49,6 +52,8 @@ pub(crate) struct Watches {
     /// The names an old client subscribed to.
     subscribed: Rc<RefCell<BTreeSet<String>>>,
     follower: RefCell<Option<AbortHandle>>,
+    /// The watches of a modern client, and where they are told.
+    open: Rc<RefCell<Vec<(Value, Outgoing)>>>,
 }
 
 #[derive(Default)]
@@ -58,7 +63,36 @@ struct Pending {
     woken: Notify,
 }
 
+/// A watch is open as long as this is kept.
+struct OpenWatch {
+    all: Rc<RefCell<Vec<(Value, Outgoing)>>>,
+    id: Value,
+}
+
+impl Drop for OpenWatch {
+    fn drop(&mut self) {
+        self.all.borrow_mut().retain(|(id, _)| *id != self.id);
+    }
+}
+
 impl Watches {
+    fn open(&self, id: &Value, outgoing: Outgoing) -> OpenWatch {
+        self.open.borrow_mut().push((id.clone(), outgoing));
+        OpenWatch {
+            all: self.open.clone(),
+            id: id.clone(),
+        }
+    }
+
+    /// Tell who watches that it is over.
+    pub(crate) fn finish(&self) {
+        for (id, outgoing) in self.open.borrow_mut().drain(..) {
+            let result = json!({"_meta": { SUBSCRIPTION_ID: id }});
+            outgoing.answer(&id, dispatch::shaped(result, true));
+            outgoing.notify("notifications/cancelled", json!({ "requestId": id }));
+        }
+    }
+
     pub(crate) fn end(&self) {
         if let Some(follower) = self.follower.borrow_mut().take() {
             follower.abort();
@@ -127,8 +161,8 @@ fn plain(uri: &str) -> String {
     }
 }
 
-/// Tell the host to what it has to listen for these names.
-fn listen_for<H: Host>(host: &H, uris: &BTreeSet<String>) {
+/// Have the host listen to what tells of these names.
+async fn listen_for<H: Host>(host: &H, uris: &BTreeSet<String>) {
     let mut channels = vec![Channel::Classes, Channel::Workspace];
     if uris.iter().any(|uri| uri.starts_with("beamtalk://actor")) {
         channels.push(Channel::Actors);
@@ -139,13 +173,9 @@ fn listen_for<H: Host>(host: &H, uris: &BTreeSet<String>) {
     if uris.contains("beamtalk://approvals") {
         channels.push(Channel::Approvals);
     }
-    host.watch(&channels);
-    for uri in uris {
-        let uri = plain(uri);
-        if let Some(pid) = uri.strip_prefix("beamtalk://actor/") {
-            host.watch_actor(pid);
-        }
-    }
+    let pid = |uri: &String| plain(uri).strip_prefix("beamtalk://actor/").map(str::to_owned);
+    let actors: Vec<String> = uris.iter().filter_map(pid).collect();
+    host.watch(&channels, &actors).await;
 }
 
 /// How often something is looked at that nobody tells of; `None` for what is told.
@@ -164,7 +194,16 @@ type Seen = BTreeMap<String, (Option<String>, Instant)>;
 /// Look at what nobody tells of, and note what changed.
 async fn look<H: Host>(session: Rc<Session<H>>, wanted: Rc<RefCell<BTreeSet<String>>>, pending: Rc<Pending>) {
     let mut seen = Seen::new();
+    let mut next_reach = Instant::now() + REACH;
     loop {
+        if Instant::now() >= next_reach {
+            next_reach = Instant::now() + REACH;
+            if session.host.watch(&[], &[]).await {
+                // What happened while nobody listened is not known.
+                pending.uris.borrow_mut().extend(wanted.borrow().iter().cloned());
+                pending.woken.notify_one();
+            }
+        }
         let uris: Vec<(String, Duration)> = wanted
             .borrow()
             .iter()
@@ -203,6 +242,7 @@ async fn follow<H: Host>(
     wanted: Rc<RefCell<BTreeSet<String>>>,
     is_list_wanted: bool,
     subscription: Option<Value>,
+    mut events: broadcast::Receiver<Event>,
 ) {
     let pending = Rc::new(Pending::default());
     session.common.own_changes.0.borrow_mut().push(pending.clone());
@@ -212,7 +252,6 @@ async fn follow<H: Host>(
     };
     let looking = look(session.clone(), wanted.clone(), pending.clone());
     let _looking = Looking(tokio::task::spawn_local(looking).abort_handle());
-    let mut events = session.host.events();
     let is_wanted = |uri: &String| wanted.borrow().iter().any(|wanted| plain(wanted) == *uri);
     let note = |event: &Event| {
         let (names, beginnings, is_list) = changes(event);
@@ -287,7 +326,10 @@ async fn follow<H: Host>(
                 () = &mut rest => break,
                 event = events.recv() => match event {
                     Ok(event) => if note(&event) { pending.woken.notify_one() },
-                    Err(broadcast::error::RecvError::Lagged(_)) => {}
+                    Err(broadcast::error::RecvError::Lagged(_)) => {
+                        pending.uris.borrow_mut().extend(wanted.borrow().iter().cloned());
+                        pending.woken.notify_one();
+                    }
                     Err(broadcast::error::RecvError::Closed) => return,
                 },
             }
@@ -355,7 +397,8 @@ pub(crate) async fn listen<H: Host>(session: &Rc<Session<H>>, call: &Call) -> Re
             ));
         }
     };
-    listen_for(&*session.host, &uris);
+    let events = session.host.events();
+    listen_for(&*session.host, &uris).await;
     let mut granted = json!({ "resourceSubscriptions": uris });
     if is_list_wanted {
         granted["resourcesListChanged"] = true.into();
@@ -368,7 +411,9 @@ pub(crate) async fn listen<H: Host>(session: &Rc<Session<H>>, call: &Call) -> Re
         Some(&call.id),
     );
     let wanted = Rc::new(RefCell::new(uris));
-    follow(session.clone(), wanted, is_list_wanted, Some(call.id.clone())).await;
+    let _open = session.watches.open(&call.id, session.outgoing.clone());
+    let subscription = Some(call.id.clone());
+    follow(session.clone(), wanted, is_list_wanted, subscription, events).await;
     Ok(json!({"_meta": { SUBSCRIPTION_ID: call.id }}))
 }
 
@@ -382,13 +427,15 @@ pub(crate) async fn subscribe<H: Host>(
     if !matches!(known, Ok(Some(_))) {
         return Err(Fault::missing_resource(uri, false));
     }
-    let watches = &session.watches;
-    let mut subscribed = watches.subscribed.borrow_mut();
-    if subscribed.len() >= WATCHED && !subscribed.contains(uri) {
-        return Err(Fault::params(format!("{WATCHED} resources are watched already")));
-    }
-    subscribed.insert(uri.to_owned());
-    listen_for(&*session.host, &subscribed);
+    let wanted = {
+        let mut subscribed = session.watches.subscribed.borrow_mut();
+        if subscribed.len() >= WATCHED && !subscribed.contains(uri) {
+            return Err(Fault::params(format!("{WATCHED} resources are watched already")));
+        }
+        subscribed.insert(uri.to_owned());
+        subscribed.clone()
+    };
+    listen_for(&*session.host, &wanted).await;
     Ok(json!({}))
 }
 
@@ -397,8 +444,12 @@ pub(crate) fn begin<H: Host>(session: &Rc<Session<H>>) {
     let watches = &session.watches;
     let mut follower = watches.follower.borrow_mut();
     if follower.is_none() {
-        listen_for(&*session.host, &watches.subscribed.borrow());
-        let task = follow(session.clone(), watches.subscribed.clone(), true, None);
+        let (session, subscribed) = (session.clone(), watches.subscribed.clone());
+        let task = async move {
+            let events = session.host.events();
+            listen_for(&*session.host, &BTreeSet::new()).await;
+            follow(session.clone(), subscribed, true, None, events).await;
+        };
         *follower = Some(tokio::task::spawn_local(task).abort_handle());
     }
 }

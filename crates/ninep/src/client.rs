@@ -54,6 +54,20 @@ struct Replies {
     closed: bool,
 }
 
+impl Replies {
+    /// A tag nobody uses, from now on under way.
+    fn take_tag(&mut self) -> u16 {
+        loop {
+            let tag = self.next_tag;
+            self.next_tag = if tag == crate::NOTAG - 1 { 0 } else { tag + 1 };
+            if let std::collections::hash_map::Entry::Vacant(free) = self.waiting.entry(tag) {
+                free.insert(None);
+                return tag;
+            }
+        }
+    }
+}
+
 /// A request under way.
 pub struct Pending {
     client: Client,
@@ -130,6 +144,10 @@ impl Client {
         self.inner.dialect
     }
 
+    fn patience(&self) -> Option<Duration> {
+        self.inner.patience
+    }
+
     /// A fid no other file of this client uses.
     pub fn new_fid(&self) -> u32 {
         self.inner.next_fid.fetch_add(1, Ordering::Relaxed)
@@ -142,17 +160,30 @@ impl Client {
 
     /// Send a request without waiting.
     pub fn start(&self, request: &Request) -> Result<Pending, Error> {
-        let tag = {
-            let mut state = lock(&self.inner.state);
-            loop {
-                let tag = state.next_tag;
-                state.next_tag = if tag == crate::NOTAG - 1 { 0 } else { tag + 1 };
-                if !state.waiting.contains_key(&tag) {
-                    break tag;
-                }
-            }
-        };
+        let tag = lock(&self.inner.state).take_tag();
         self.start_tagged(tag, request)
+    }
+
+    /// Send several requests at once without waiting for any.
+    pub fn start_all(&self, requests: &[Request]) -> Result<Vec<Pending>, Error> {
+        let mut frames = Vec::new();
+        let mut pending = Vec::with_capacity(requests.len());
+        for request in requests {
+            let tag = lock(&self.inner.state).take_tag();
+            request.encode(tag, self.inner.dialect, &mut frames);
+            self.trace("<-", &request.show(tag));
+            pending.push(Pending {
+                client: self.clone(),
+                tag,
+                asked: request.name(),
+                done: false,
+            });
+        }
+        if let Err(error) = lock(&self.inner.write).write_all(&frames) {
+            lock(&self.inner.state).closed = true;
+            return Err(error.into());
+        }
+        Ok(pending)
     }
 
     fn start_tagged(&self, tag: u16, request: &Request) -> Result<Pending, Error> {

@@ -46,6 +46,40 @@ impl Built {
     }
 }
 
+/// The node that compiles. It is started when a plan finds that it will be needed, and boots while the plan is made.
+struct Node {
+    erlang: Erlang,
+    worker: Option<Worker>,
+}
+
+impl Node {
+    fn new() -> Result<Self> {
+        Ok(Self {
+            erlang: Erlang::find()?,
+            worker: None,
+        })
+    }
+
+    fn plan(&mut self, progress: &mut dyn Progress, package: &Package, scope: Scope) -> Result<Vec<Plan>> {
+        let version = self.erlang.version().to_owned();
+        plan::plan_all(progress, package, scope, &version, &mut || {
+            if self.worker.is_none() {
+                self.worker()?.send(&Term::tuple([Term::atom("warm_up")]))?;
+            }
+            Ok(())
+        })
+    }
+
+    fn worker(&mut self) -> Result<&mut Worker> {
+        if self.worker.is_none() {
+            self.worker = Some(Worker::start(&self.erlang, &Runtime::prepare()?, None)?);
+        }
+        self.worker
+            .as_mut()
+            .ok_or_else(|| beamtalk_node::Error::NodeGone { status: None }.into())
+    }
+}
+
 /// Build a package with its dependencies and write everything. A node is started only when something changed.
 pub fn build(
     progress: &mut dyn Progress,
@@ -54,14 +88,12 @@ pub fn build(
     policy: &Policy,
     jobs: usize,
 ) -> Result<Built> {
-    let erlang = Erlang::find()?;
-    let plans = plan::plan_all(progress, package, scope, erlang.version())?;
+    let mut node = Node::new()?;
+    let plans = node.plan(progress, package, scope)?;
     let counts = report_plans(progress, &plans, policy)?;
     if plans.iter().any(Plan::needs_node) {
         let started = Instant::now();
-        let runtime = Runtime::prepare()?;
-        let mut worker = Worker::start(&erlang, &runtime, None)?;
-        finish_all(progress, &mut worker, &plans, jobs)?;
+        finish_all(progress, node.worker()?, &plans, jobs)?;
         progress.status(&format!("Done in {:.1} s", started.elapsed().as_secs_f64()));
     } else {
         plans.iter().try_for_each(Plan::settle)?;
@@ -77,28 +109,22 @@ pub fn build_what_compiles(
     scope: Scope,
     policy: &Policy,
 ) -> Result<(Built, Vec<String>)> {
-    let erlang = Erlang::find()?;
-    let plans = plan::plan_all(progress, package, scope, erlang.version())?;
+    let mut node = Node::new()?;
+    let plans = node.plan(progress, package, scope)?;
     let counts = show_findings(progress, &plans, policy)?;
     let mut faults: Vec<String> = plans
         .iter()
         .flat_map(|plan| plan.doubles.iter().map(|double| double.message.clone()))
         .collect();
-    let mut worker = if plans.iter().any(Plan::needs_node) {
-        let runtime = Runtime::prepare()?;
-        Some(Worker::start(&erlang, &runtime, None)?)
-    } else {
-        None
-    };
     for plan in &plans {
-        match &mut worker {
-            Some(worker) if plan.needs_node() => {
-                let native = finish_native(progress, worker, plan);
-                let modules = finish_modules(progress, worker, plan, 0);
-                let failed = [native, modules].into_iter().filter_map(Result::err);
-                faults.extend(failed.map(|error| format!("{error:#}")));
-            }
-            Some(_) | None => plan.settle()?,
+        if plan.needs_node() {
+            let worker = node.worker()?;
+            let native = finish_native(progress, worker, plan);
+            let modules = finish_modules(progress, worker, plan, 0);
+            let failed = [native, modules].into_iter().filter_map(Result::err);
+            faults.extend(failed.map(|error| format!("{error:#}")));
+        } else {
+            plan.settle()?;
         }
     }
     Ok((Built { plans, counts }, faults))
@@ -112,7 +138,13 @@ pub fn build_with(
     policy: &Policy,
     erlang: &Erlang,
 ) -> Result<Built> {
-    let plans = plan::plan_all(progress, package, Scope::Changed, erlang.version())?;
+    let plans = plan::plan_all(
+        progress,
+        package,
+        Scope::Changed,
+        erlang.version(),
+        &mut || Ok(()),
+    )?;
     let counts = report_plans(progress, &plans, policy)?;
     finish_all(progress, worker, &plans, 0)?;
     Ok(Built { plans, counts })
@@ -243,6 +275,26 @@ pub fn compile_request(plan: &Plan, jobs: usize) -> Term {
         Term::Integer(jobs as i64),
         Term::list(modules),
     ])
+}
+
+/// What the image is told of packages beside their classes.
+pub fn descriptions(plans: &[Plan]) -> Term {
+    let pair = |key: &str, value: Term| (Term::atom(key), value);
+    let described = plans.iter().filter_map(|plan| {
+        let name = plan.name.as_ref()?;
+        let is_project = if plan.is_dependency { "false" } else { "true" };
+        Some(Term::Map(vec![
+            pair("name", Term::binary(name)),
+            pair("version", Term::binary(&plan.version)),
+            pair(
+                "dependencies",
+                Term::list(plan.dependencies.iter().map(Term::binary)),
+            ),
+            pair("source", path_term(&plan.root)),
+            pair("is_project", Term::atom(is_project)),
+        ]))
+    });
+    Term::list(described)
 }
 
 pub fn path_term(path: &Path) -> Term {

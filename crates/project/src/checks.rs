@@ -8,6 +8,7 @@ mod kept;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,10 +21,10 @@ use ecow::EcoString;
 use crate::build::{Package, plan};
 use crate::error::Result;
 use crate::files;
-use crate::findings::FileFindings;
+use crate::findings::{FileFindings, Finding};
 use crate::source::{self, Parsed, Text};
 use crate::specs::Specs;
-use kept::{Checked, Kept, Record};
+use kept::{Bytes, Kept, Record};
 
 /// A file that was written this shortly before it was looked at may be written again without looking newer.
 const UNSURE: Duration = Duration::from_millis(50);
@@ -58,9 +59,16 @@ pub struct Checks {
     pub looked_at: usize,
 }
 
+/// Where the files of a package are.
+struct Home {
+    root: PathBuf,
+    name: Option<EcoString>,
+}
+
 /// A file of a package.
 struct Source<'a> {
     package: &'a Package,
+    home: Arc<Home>,
     path: PathBuf,
     origin: Origin,
     /// Its findings are asked for.
@@ -83,28 +91,28 @@ impl Source<'_> {
     }
 
     /// The file for whoever asks for its classes.
-    fn later(&self, known: &Known) -> Later {
-        let root = self.package.project.root.clone();
-        let package = self.package.name().map(EcoString::from);
-        let shown = self.shown.clone();
+    fn later(&self, known: &Known<'_>) -> Later {
+        let (shown, home, origin) = (self.shown.clone(), Arc::clone(&self.home), self.origin);
+        let package = home.name.clone();
         if let Some(parsed) = &known.parsed {
             let parsed = Arc::clone(parsed);
-            return Later::new(shown, package, self.origin, move || parsed.file.clone());
+            return Later::new(shown, package, origin, move || parsed.file.clone());
         }
-        let (path, origin) = (self.path.clone(), self.origin);
-        let name = package.clone();
+        let path = self.path.clone();
         Later::new(shown, package, origin, move || {
-            let module_path = plan::module_path(&path, &root);
-            Text::find(&path, &root)
-                .parse(name.as_deref(), &module_path, origin)
+            let module_path = plan::module_path(&path, &home.root);
+            Text::find(&path, &home.root)
+                .parse(home.name.as_deref(), &module_path, origin)
                 .file
         })
     }
 }
 
 /// What this run knows of a file.
-struct Known {
-    record: Record,
+struct Known<'a> {
+    record: Record<'a>,
+    /// What it shows to others, without what it adds to keys.
+    shows: Outline,
     /// Only where somebody had to look.
     parsed: Option<Arc<Parsed>>,
 }
@@ -118,7 +126,8 @@ pub fn check(package: &Package, below: Option<&Path>) -> Result<Checks> {
     let sources = sources(package, below)?;
     let specs = Specs::of_package(package);
     let environment = environment(package, &specs);
-    let mut old = place.as_deref().map_or_else(Kept::default, Kept::read);
+    let bytes = place.as_deref().map_or_else(Bytes::default, Bytes::read);
+    let mut old = Kept::of(&bytes);
     let is_new = old.environment != environment;
     if is_new {
         old = Kept::default();
@@ -131,46 +140,62 @@ pub fn check(package: &Package, below: Option<&Path>) -> Result<Checks> {
     let shared = packages.shared_names().collect::<Vec<_>>().join(" ");
     let is_plain = shared.is_empty();
     for known in &mut known {
-        let is_stale = |checked: &mut Checked| shared != old.shared || checked.rests_on(&changed);
-        known.record.checked.take_if(is_stale);
-    }
-    let mut table = ClassTable::empty();
-    for (name, record) in &library {
-        declare_library(&mut table, name, &record.outline);
-    }
-    table.set_packages(packages);
-    for (source, known) in sources.iter().zip(&known) {
-        let later = || Arc::new(source.later(known));
-        if !is_plain || !table.declare_later(&known.record.outline, &later()) {
-            match &known.parsed {
-                Some(parsed) => table.declare(&parsed.file),
-                None => table.declare(&source.read()?.file),
-            }
+        // Keys do not tell two classes of one name apart.
+        let is_unsure = shared != old.shared || (!is_plain && !changed.is_empty());
+        if is_unsure || known.record.rests_on(&changed) {
+            known.record.forget_findings();
         }
     }
-    let own = sources
-        .iter()
-        .zip(&known)
-        .filter(|(it, _)| !it.package.is_dependency);
-    let modules = own.flat_map(|(_, known)| known.record.outline.modules.iter().cloned());
-    table.set_specs(specs.later(modules.collect()));
-    let looked_at = look_again(&sources, &mut known, &table)?;
+    let mut all = sources.iter().zip(&known);
+    let is_due = all.any(|(source, known)| source.is_wanted && !known.record.is_checked());
+    let looked_at = if is_due {
+        let mut table = table(&library, &sources, &known, packages)?;
+        let own = sources
+            .iter()
+            .zip(&known)
+            .filter(|(it, _)| !it.package.is_dependency);
+        let modules = own.flat_map(|(_, known)| known.shows.modules.iter().cloned());
+        table.set_specs(specs.later(modules.collect()));
+        look_again(&sources, &mut known, &table)?
+    } else {
+        0
+    };
     let wanted = sources.iter().zip(&known).filter(|(source, _)| source.is_wanted);
     let findings = wanted
         .map(|(source, known)| of_file(source, known))
         .collect::<Result<Vec<_>>>()?;
     if let Some(place) = place.filter(|_| is_new || is_moved || looked_at > 0) {
         let own = sources.into_iter().zip(known);
-        let own = own.map(|(source, known)| (source.key, known.record));
-        let kept = Kept {
-            environment,
-            shared,
-            written,
-            files: own.chain(library).collect(),
-        };
-        kept.write(&place);
+        let own = own.map(|(source, known)| (Cow::from(source.key), known.record));
+        let all = own.chain(library).collect();
+        old.followed_by(environment, shared, written, all).write(&place);
     }
     Ok(Checks { findings, looked_at })
+}
+
+/// All classes, most of them to be read when somebody asks for them.
+fn table(
+    library: &[(Cow<'_, str>, Record<'_>)],
+    sources: &[Source<'_>],
+    known: &[Known<'_>],
+    packages: Packages,
+) -> Result<ClassTable> {
+    let is_plain = packages.shared_names().next().is_none();
+    let mut table = ClassTable::empty();
+    for (name, record) in library {
+        declare_library(&mut table, name, &record.shows());
+    }
+    table.set_packages(packages);
+    for (source, known) in sources.iter().zip(known) {
+        let later = || Arc::new(source.later(known));
+        if !is_plain || !table.declare_later(&known.shows, &later()) {
+            match &known.parsed {
+                Some(parsed) => table.declare(&parsed.file),
+                None => table.declare(&source.read()?.file),
+            }
+        }
+    }
+    Ok(table)
 }
 
 fn now() -> u64 {
@@ -182,23 +207,29 @@ fn now() -> u64 {
 fn sources<'a>(package: &'a Package, below: Option<&Path>) -> Result<Vec<Source<'a>>> {
     let mut all = Vec::new();
     for each in package.in_order() {
-        let paths = each.sources()?;
-        all.extend(paths.into_iter().map(|path| (each, path, Origin::Package)));
+        all.push((each, each.sources()?, Origin::Package));
     }
     let tests = package.project.root.join("test");
     if package.project.manifest.is_some() && tests.is_dir() {
-        let found = files::find(&tests, &["bt"])?;
-        all.extend(found.into_iter().map(|path| (package, path, Origin::Test)));
+        all.push((package, files::find(&tests, &["bt"])?, Origin::Test));
     }
-    let sources = all.into_iter().map(|(each, path, origin)| Source {
-        is_wanted: !each.is_dependency && below.is_none_or(|below| path.starts_with(below)),
-        key: path.display().to_string(),
-        shown: files::shown(&path, &each.project.root).into(),
-        package: each,
-        path,
-        origin,
-    });
-    Ok(sources.collect())
+    let mut sources = Vec::new();
+    for (each, paths, origin) in all {
+        let home = Arc::new(Home {
+            root: each.project.root.clone(),
+            name: each.name().map(EcoString::from),
+        });
+        sources.extend(paths.into_iter().map(|path| Source {
+            is_wanted: !each.is_dependency && below.is_none_or(|below| path.starts_with(below)),
+            key: path.to_string_lossy().into_owned(),
+            shown: files::shown(&path, &home.root).into(),
+            package: each,
+            home: Arc::clone(&home),
+            path,
+            origin,
+        }));
+    }
+    Ok(sources)
 }
 
 /// Everything that makes old results worthless as a whole.
@@ -206,7 +237,7 @@ fn environment(package: &Package, specs: &Specs) -> String {
     let mut parts = plan::program();
     for each in package.in_order() {
         let root = &each.project.root;
-        let manifest = std::fs::read(root.join(crate::manifest::FILE_NAME)).unwrap_or_default();
+        let manifest = files::read_kept(&root.join(crate::manifest::FILE_NAME)).unwrap_or_default();
         parts.push(root.display().to_string());
         parts.push(files::hash(&manifest));
     }
@@ -215,12 +246,13 @@ fn environment(package: &Package, specs: &Specs) -> String {
 }
 
 /// What the library shows to others.
-fn library(old: &mut Kept) -> Vec<(String, Record)> {
+fn library<'a>(old: &mut Kept<'a>) -> Vec<(Cow<'a, str>, Record<'a>)> {
     let sources: Vec<(&str, &str)> = source::library_sources().collect();
     let key = |name: &str| format!("library:{name}");
-    let kept: Option<Vec<(String, Record)>> = sources
+    let kept: Option<Vec<_>> = sources
         .iter()
-        .map(|(name, _)| old.files.remove_entry(&key(name)))
+        .map(|(name, _)| old.files.remove_entry(key(name).as_str()))
+        .map(|entry| entry.map(|(key, record)| (Cow::from(key), record)))
         .collect();
     kept.unwrap_or_else(|| {
         let outlines = source::parallel(&sources, |(name, text)| {
@@ -234,11 +266,7 @@ fn library(old: &mut Kept) -> Vec<(String, Record)> {
                 length: text.len() as u64,
                 changed: 0,
             };
-            let record = Record {
-                outline,
-                ..Record::new(stamp)
-            };
-            (key(name), record)
+            (key(name).into(), Record::new(stamp, String::new(), &outline))
         });
         records.collect()
     })
@@ -258,7 +286,7 @@ fn declare_library(table: &mut ClassTable, key: &str, outline: &Outline) {
 }
 
 /// Whether a file that looks the same is the same.
-fn is_sure(stamp: Stamp, old: &Kept) -> bool {
+fn is_sure(stamp: Stamp, old: &Kept<'_>) -> bool {
     let unsure = u64::try_from(UNSURE.as_nanos()).unwrap_or(u64::MAX);
     stamp.changed.saturating_add(unsure) < old.written
 }
@@ -270,13 +298,13 @@ enum Seen {
 }
 
 /// Look at all files from outside, and at the text of those that look different.
-fn see(sources: &[Source<'_>], old: &Kept) -> Result<Vec<Seen>> {
+fn see(sources: &[Source<'_>], old: &Kept<'_>) -> Result<Vec<Seen>> {
     let seen = source::parallel(sources, |source| {
         let stamp = Stamp::of(&source.path).unwrap_or(Stamp {
             length: 0,
             changed: u64::MAX,
         });
-        let record = old.files.get(&source.key);
+        let record = old.files.get(source.key.as_str());
         if record.is_some_and(|record| record.stamp == stamp) && is_sure(stamp, old) {
             return Ok(Seen::Same(stamp));
         }
@@ -290,55 +318,58 @@ fn see(sources: &[Source<'_>], old: &Kept) -> Result<Vec<Seen>> {
 }
 
 /// What is known now, the keys behind which something else is, and whether there is something new to keep.
-fn compare(sources: &[Source<'_>], seen: Vec<Seen>, old: &mut Kept) -> (Vec<Known>, Vec<Key>, bool) {
+fn compare<'a>(
+    sources: &[Source<'_>],
+    seen: Vec<Seen>,
+    old: &mut Kept<'a>,
+) -> (Vec<Known<'a>>, Vec<Key>, bool) {
     let mut changed = Vec::new();
     let mut is_moved = false;
-    let mut all = Vec::new();
+    let mut all = Vec::with_capacity(sources.len());
     for (source, seen) in sources.iter().zip(seen) {
-        let record = old.files.remove(&source.key);
+        let record = old.files.remove(source.key.as_str());
         all.push(match (seen, record) {
             (Seen::Same(stamp), record) => {
-                let record = record.unwrap_or_else(|| Record::new(stamp));
+                let nothing = || Record::new(stamp, String::new(), &Outline::default());
+                let mut record = record.unwrap_or_else(nothing);
                 is_moved |= record.stamp != stamp || !is_sure(stamp, old);
+                record.set_stamp(stamp);
                 Known {
-                    record: Record { stamp, ..record },
+                    shows: record.shows(),
+                    record,
                     parsed: None,
                 }
             }
             (Seen::Changed(stamp, parsed), record) => {
                 is_moved = true;
                 let outline = Outline::of(&parsed.file);
-                let before = record.map_or_else(Outline::default, |record| record.outline);
+                let before = record.map_or_else(Outline::default, |record| record.outline());
                 changed.extend(before.changed(&outline));
                 Known {
-                    record: Record {
-                        hash: parsed.hash.clone(),
-                        outline,
-                        ..Record::new(stamp)
-                    },
+                    record: Record::new(stamp, parsed.hash.clone(), &outline),
+                    shows: outline,
                     parsed: Some(parsed),
                 }
             }
         });
     }
     // What is left is gone.
-    for record in old.files.values() {
-        is_moved = true;
-        changed.extend(record.outline.changed(&Outline::default()));
-    }
+    is_moved |= !old.files.is_empty();
+    let gone = old.files.values();
+    changed.extend(gone.flat_map(|record| record.outline().changed(&Outline::default())));
     changed.sort_unstable();
     changed.dedup();
     (all, changed, is_moved)
 }
 
 /// The names of all packages.
-fn names(package: &Package, sources: &[Source<'_>], known: &[Known]) -> Packages {
+fn names(package: &Package, sources: &[Source<'_>], known: &[Known<'_>]) -> Packages {
     let mut packages = Packages::default();
     for each in package.in_order() {
         plan::add_package(&mut packages, each);
     }
     for (source, known) in sources.iter().zip(known) {
-        let names = known.record.outline.names.iter();
+        let names = known.shows.names.iter();
         // Tests see the names of their package and give it none.
         if source.origin != Origin::Test {
             packages.declare_names(source.package.name(), names.map(|(name, hidden)| (name, *hidden)));
@@ -348,37 +379,35 @@ fn names(package: &Package, sources: &[Source<'_>], known: &[Known]) -> Packages
 }
 
 /// Look at the files that are wanted and have no result, on every core.
-fn look_again(sources: &[Source<'_>], known: &mut [Known], table: &ClassTable) -> Result<usize> {
+fn look_again(sources: &[Source<'_>], known: &mut [Known<'_>], table: &ClassTable) -> Result<usize> {
     let due: Vec<(usize, &Source<'_>, Option<Arc<Parsed>>)> = sources
         .iter()
         .zip(known.iter())
         .enumerate()
-        .filter(|(_, (source, known))| source.is_wanted && known.record.checked.is_none())
+        .filter(|(_, (source, known))| source.is_wanted && !known.record.is_checked())
         .map(|(at, (source, known))| (at, source, known.parsed.clone()))
         .collect();
-    let found = source::parallel(&due, |(_, source, parsed)| -> Result<Checked> {
+    let found = source::parallel(&due, |(_, source, parsed)| -> Result<(Vec<Key>, Vec<Finding>)> {
         let parsed = match parsed {
             Some(parsed) => Arc::clone(parsed),
             None => Arc::new(source.read()?),
         };
         let checked = check_noting(&parsed.file, table);
         let findings = parsed.findings(&checked.diagnostics).findings;
-        Ok(Checked {
-            reads: checked.reads,
-            findings,
-        })
+        Ok((checked.reads, findings))
     });
     let places: Vec<usize> = due.iter().map(|(at, _, _)| *at).collect();
     for (at, found) in places.iter().zip(found) {
         if let Some(known) = known.get_mut(*at) {
-            known.record.checked = Some(found?);
+            let (reads, findings) = found?;
+            known.record.found(&reads, &findings);
         }
     }
     Ok(places.len())
 }
 
-fn of_file(source: &Source<'_>, known: &Known) -> Result<FileFindings> {
-    let findings = known.record.checked.as_ref().map_or(&[][..], |it| &it.findings);
+fn of_file(source: &Source<'_>, known: &Known<'_>) -> Result<FileFindings> {
+    let findings = known.record.findings();
     let text = match &known.parsed {
         // Nobody looks at a text in which nothing was found.
         _ if findings.is_empty() => String::new(),
@@ -388,6 +417,6 @@ fn of_file(source: &Source<'_>, known: &Known) -> Result<FileFindings> {
     Ok(FileFindings {
         path: source.shown.to_string(),
         text,
-        findings: findings.to_vec(),
+        findings,
     })
 }

@@ -46,7 +46,9 @@ impl Lock {
     /// The lock of a project; one without a file pins nothing.
     pub fn read(root: &Path) -> Result<Self> {
         let path = root.join(FILE_NAME);
-        match std::fs::read_to_string(&path) {
+        let not_text = |_| std::io::Error::new(std::io::ErrorKind::InvalidData, "not UTF-8 text");
+        let found = files::read_own(&path).and_then(|bytes| String::from_utf8(bytes).map_err(not_text));
+        match found {
             Ok(text) => Ok(Self::parse(&text, &path.display().to_string())?),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(error).at("cannot read", &path),

@@ -10,6 +10,7 @@ use toml_edit::{Document, Item, Table, TableLike};
 
 use crate::error::{At, Result};
 use crate::fault::Fault;
+use crate::files;
 use crate::findings::CATEGORIES;
 use crate::findings::severity::Setting;
 use crate::nearest::nearest;
@@ -213,7 +214,7 @@ pub struct McpRules {
 
 impl Manifest {
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).at("cannot read", path)?;
+        let bytes = files::read_own(path).at("cannot read", path)?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let before = error.as_bytes().iter().take(error.utf8_error().valid_up_to());
             let line = before.filter(|byte| **byte == b'\n').count() + 1;

@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 
 use beamtalk_compiler::ffi::{self, Function, Looked, Module, SpecTable};
 use beamtalk_node::Erlang;
+use beamtalk_storage::read_regular;
 use ecow::EcoString;
 
 use crate::build::{Package, graph};
-use crate::files;
 use crate::source::Parsed;
+use crate::{Project, files};
 
 pub use beam::Fault;
 
@@ -59,6 +60,17 @@ impl Specs {
         specs
     }
 
+    /// Those of a project's scripts. Where there are dependencies, nothing is said: their modules may be anywhere.
+    pub fn of_scripts(project: &Project) -> Self {
+        let manifest = project.manifest.as_ref();
+        if manifest.is_some_and(|manifest| !manifest.dependencies.is_empty()) {
+            return Self::default();
+        }
+        let mut specs = Self::installed(Vec::new());
+        specs.sources = ["native", "test"].map(|name| project.root.join(name)).into();
+        specs
+    }
+
     /// The same, leaving no file behind.
     #[must_use]
     pub fn without_keeping(mut self) -> Self {
@@ -97,7 +109,7 @@ impl Specs {
 
     /// The exported functions of a module's file.
     pub fn functions(&self, module: &str, path: &Path) -> Result<Vec<Function>, Fault> {
-        let bytes = std::fs::read(path)?;
+        let bytes = read_regular(path, beam::MAX_BYTES)?;
         let hash = files::hash(&bytes);
         if let Some(functions) = self.kept.as_ref().and_then(|kept| kept::read(kept, &hash)) {
             return Ok(functions);

@@ -102,7 +102,8 @@ impl Diagnostic {
         Self {
             code,
             severity,
-            category: None,
+            // What the reader of source text complains about.
+            category: code.starts_with("E01").then_some(Category::Syntax),
             message: message.into(),
             span,
             hint: None,

@@ -1,6 +1,7 @@
 //! Examples in documentation: fenced `beamtalk` blocks in `///` comments and in Markdown.
 
 use beamtalk_syntax::ast::{Item, Unit};
+use beamtalk_syntax::fences::{self, Fence};
 use beamtalk_syntax::span::LineIndex;
 
 /// A fenced block that has an expectation.
@@ -29,11 +30,15 @@ pub fn blocks_in_source(source: &str, unit: &Unit) -> Vec<Block> {
                 .iter()
                 .find(|(line, _)| line > last)
                 .map_or("", |(_, name)| name.as_str());
-            blocks.extend(fenced(&comment).into_iter().map(|(line, text)| Block {
-                name: format!("{owner} (doc)"),
-                line,
-                text,
-            }));
+            blocks.extend(
+                fences::in_lines(&comment)
+                    .into_iter()
+                    .map(|Fence { line, text }| Block {
+                        name: format!("{owner} (doc)"),
+                        line,
+                        text,
+                    }),
+            );
         }
         comment.clear();
     }
@@ -42,14 +47,9 @@ pub fn blocks_in_source(source: &str, unit: &Unit) -> Vec<Block> {
 
 /// The blocks of a Markdown file, in order.
 pub fn blocks_in_markdown(text: &str) -> Vec<Block> {
-    let lines: Vec<(usize, &str)> = text
-        .lines()
-        .enumerate()
-        .map(|(at, line)| (at + 1, line))
-        .collect();
-    fenced(&lines)
+    fences::in_markdown(text)
         .into_iter()
-        .map(|(line, text)| Block {
+        .map(|Fence { line, text }| Block {
             name: String::new(),
             line,
             text,
@@ -64,28 +64,6 @@ pub fn markdown_fixtures(text: &str) -> Vec<String> {
         .filter_map(|inner| inner.trim().strip_prefix("btfixture:"))
         .map(|path| path.trim().to_owned())
         .collect()
-}
-
-/// Fenced `beamtalk` blocks with at least one expectation: first line and text.
-fn fenced(lines: &[(usize, &str)]) -> Vec<(usize, String)> {
-    let mut blocks = Vec::new();
-    let mut open: Option<(bool, usize, Vec<&str>)> = None;
-    for (number, line) in lines {
-        let fence = line.trim_start().strip_prefix("```");
-        match (&mut open, fence) {
-            (None, Some(language)) => open = Some((language.trim() == "beamtalk", number + 1, Vec::new())),
-            (Some(_), Some(_)) => {
-                if let Some((true, first, content)) = open.take()
-                    && content.iter().any(|line| line.contains("// =>"))
-                {
-                    blocks.push((first, content.join("\n")));
-                }
-            }
-            (Some((_, _, content)), None) => content.push(line),
-            (None, None) => {}
-        }
-    }
-    blocks
 }
 
 /// The lines on which classes and methods start, with their names, in line order.

@@ -20,8 +20,9 @@ pub use actors::{
 };
 pub use browser::{
     AuditTrailAnswer, AutoflushAnswer, DeskItem, DeskReadAnswer, DeskWriteAnswer, DocCell, DocCellsAnswer,
-    FormatAnswer, InputPlace, LogAnswer, LogLine, ReplayAnswer, TranscriptAnswer, TranscriptEntry,
-    TreeListAnswer, TreeReadAnswer, TreeWriteAnswer, VitalsAnswer,
+    DocListAnswer, DocReadAnswer, DocWriteAnswer, DocumentInfo, FormatAnswer, InputPlace, LogAnswer, LogLine,
+    ReplayAnswer, TranscriptAnswer, TranscriptEntry, TreeListAnswer, TreeReadAnswer, TreeWriteAnswer,
+    VitalsAnswer,
 };
 pub use changes::{
     ChangeSidesAnswer, ChangesAnswer, ClearChangesAnswer, Conflict, ConflictReason, DecideAnswer, DiffAnswer,

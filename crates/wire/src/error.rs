@@ -100,6 +100,7 @@ kinds! {
     NameConflict "name_conflict",
     VersionConflict "version_conflict",
     FileChanged "file_changed",
+    PendingChanges "pending_changes",
     NoSource "no_source",
     NoClassDeclared "no_class_declared",
     MultipleClassesDeclared "multiple_classes_declared",
@@ -146,6 +147,10 @@ pub struct ErrorBody {
     pub details: Map<String, Value>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Diagnostic>,
+    /// A reference to the exception.
+    #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", ts(optional))]
+    pub reference: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -179,6 +184,13 @@ pub struct Frame {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", ts(optional))]
     pub line: Option<u32>,
+    /// References to what the message that failed was sent to, and with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", ts(optional))]
+    pub receiver: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", ts(optional, as = "Option<Vec<String>>"))]
+    pub arguments: Vec<String>,
 }
 
 impl ErrorBody {
@@ -193,6 +205,7 @@ impl ErrorBody {
             stack: Vec::new(),
             details: Map::new(),
             diagnostics: Vec::new(),
+            reference: None,
         }
     }
 

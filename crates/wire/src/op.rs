@@ -9,30 +9,30 @@ use crate::answers::{
     BrowseMethodSourceAnswer, BrowseNativeSourceAnswer, BrowseProtocolsAnswer, ChangeSidesAnswer,
     ChangesAnswer, ChannelsAnswer, ClearChangesAnswer, CloneAnswer, CompleteAnswer, DecideAnswer,
     DescribeAnswer, DeskReadAnswer, DeskWriteAnswer, DiagnosticsAnswer, DiffAnswer, DirtyAnswer,
-    DocCellsAnswer, DocsAnswer, EntryAnswer, ErlangCompleteAnswer, EvalAnswer, ExportTracesAnswer,
-    FindingsAnswer, FlushAnswer, FormatAnswer, GetTracesAnswer, HandleListAnswer, HandleOpenAnswer,
-    HealthAnswer, HoverAnswer, InfoAnswer, InspectAnswer, JobAnswer, LastResultsAnswer, ListClassesAnswer,
-    ListTestsAnswer, LoadAnswer, LogAnswer, LogLevelAnswer, LoopRunAnswer, MethodsAnswer, ModulesAnswer,
-    NavQueryAnswer, NavSymbolsAnswer, Nothing, PidStatsAnswer, PrecheckMethodAnswer, QuestionKeepAnswer,
-    QuestionTakeAnswer, ReloadAnswer, ReplayAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer,
-    SessionsAnswer, ShowCodegenAnswer, SourceAnswer, SupervisionTreeAnswer, TakeAnswer, TestAnswer,
-    TopActorsAnswer, TranscriptAnswer, TreeListAnswer, TreeReadAnswer, TreeWriteAnswer, ValueAnswer,
-    ViewAnswer, ViewsAnswer, VitalsAnswer,
+    DocCellsAnswer, DocListAnswer, DocReadAnswer, DocWriteAnswer, DocsAnswer, EntryAnswer,
+    ErlangCompleteAnswer, EvalAnswer, ExportTracesAnswer, FindingsAnswer, FlushAnswer, FormatAnswer,
+    GetTracesAnswer, HandleListAnswer, HandleOpenAnswer, HealthAnswer, HoverAnswer, InfoAnswer,
+    InspectAnswer, JobAnswer, LastResultsAnswer, ListClassesAnswer, ListTestsAnswer, LoadAnswer, LogAnswer,
+    LogLevelAnswer, LoopRunAnswer, MethodsAnswer, ModulesAnswer, NavQueryAnswer, NavSymbolsAnswer, Nothing,
+    PidStatsAnswer, PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer, ReloadAnswer, ReplayAnswer,
+    RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer, ShowCodegenAnswer, SourceAnswer,
+    SupervisionTreeAnswer, TakeAnswer, TestAnswer, TopActorsAnswer, TranscriptAnswer, TreeListAnswer,
+    TreeReadAnswer, TreeWriteAnswer, ValueAnswer, ViewAnswer, ViewsAnswer, VitalsAnswer,
 };
 use crate::requests::Field;
 use crate::requests::{
     ActorStats, Actors, ApprovalAnswer, ApprovalAsk, Approvals, AuditSummary, AuditTrail, Autoflush,
     Bindings, BrowseClass, BrowseClassDefinition, BrowseClasses, BrowseMethodSource, BrowseNativeSource,
     BrowseProtocols, Cancel, ChangeSides, Changes, Clear, ClearChanges, ClearTraces, Clone, Close, Complete,
-    Describe, DeskRead, DeskWrite, Diagnostics, Diff, Dirty, DisableTracing, Discard, DocCells, Docs,
-    EnableTracing, ErlangComplete, Eval, ExportTraces, Fields, Flush, Format, GetTraces, HandleClose,
-    HandleList, HandleOpen, Health, Hover, Info, Inspect, Interrupt, JobCancel, JobGet, JobStart, Kill,
-    LastResults, ListClasses, ListTests, LoadFile, LoadProject, LoadSource, LoadTests, Log, LogLevel,
-    LoopRun, McpCall, Methods, Modules, NavQuery, NavSymbols, PidStats, PrecheckMethod, QuestionKeep,
-    QuestionTake, RecheckImage, Reload, ReloadFindings, RemoveClass, RemoveMethod, Replay, Restore, Revert,
-    RunEntry, SaveClass, SaveMethod, Sessions, Settle, ShowCodegen, Shutdown, Stdin, Subscribe,
-    SupervisionTree, Take, Test, TestAll, TopActors, Transcript, TreeFollow, TreeList, TreeRead, TreeWrite,
-    TryMethod, Unbind, Unload, Unsubscribe, View, Views, Vitals,
+    Describe, DeskRead, DeskWrite, Diagnostics, Diff, Dirty, DisableTracing, Discard, DocCells, DocList,
+    DocRead, DocWrite, Docs, EnableTracing, ErlangComplete, Eval, ExportTraces, Fields, Flush, Format,
+    GetTraces, HandleClose, HandleList, HandleOpen, Health, Hover, Info, Inspect, Interrupt, JobCancel,
+    JobGet, JobStart, Kill, LastResults, ListClasses, ListTests, LoadFile, LoadProject, LoadSource,
+    LoadTests, Log, LogLevel, LoopRun, McpCall, Methods, Modules, NavQuery, NavSymbols, PidStats,
+    PrecheckMethod, QuestionKeep, QuestionTake, RecheckImage, Reload, ReloadFindings, RemoveClass,
+    RemoveMethod, Replay, Restore, Revert, RunEntry, SaveClass, SaveMethod, Sessions, Settle, ShowCodegen,
+    Shutdown, Stdin, Subscribe, SupervisionTree, Take, Test, TestAll, TopActors, Transcript, TreeFollow,
+    TreeList, TreeRead, TreeWrite, TryMethod, Unbind, Unload, Unsubscribe, View, Views, Vitals,
 };
 
 /// What an operation may do.
@@ -206,6 +206,9 @@ operations! {
     Cancel "cancel" Read "-" ValueAnswer;
     Replay "replay" Read "-" ReplayAnswer;
     DeskRead "desk-read" Read "-" DeskReadAnswer;
+    DocList "doc-list" Read "-" DocListAnswer;
+    DocRead "doc-read" Read "-" DocReadAnswer;
+    DocWrite "doc-write" Execute "doc" DocWriteAnswer;
     DeskWrite "desk-write" Execute "-" DeskWriteAnswer;
     // Classes and navigation.
     ListClasses "list-classes" Read "-" ListClassesAnswer;
@@ -375,6 +378,7 @@ impl Request {
             Self::Settle(request) => Some(&request.file),
             Self::Discard(request) => request.class.as_deref(),
             Self::Flush(request) => request.class.as_deref().or(request.file.as_deref()),
+            Self::DocWrite(request) => Some(&request.path),
             Self::TreeWrite(request) => Some(&request.path),
             Self::ExportTraces(request) => {
                 let path = request.path.as_deref().or(request.actor.as_deref());

@@ -17,8 +17,8 @@ pub use actors::{
     ActorName, ActorOrder, Actors, Inspect, Kill, PidStats, Scope, Step, SupervisionTree, TopActors, TopOrder,
 };
 pub use browser::{
-    AuditTrail, Autoflush, Cancel, DeskRead, DeskWrite, DocCells, Format, Log, Replay, TextForm, Transcript,
-    TreeEncoding, TreeFollow, TreeList, TreeRead, TreeWrite, Vitals,
+    AuditTrail, Autoflush, Cancel, DeskRead, DeskWrite, DocCells, DocList, DocRead, DocWrite, Format, Log,
+    Replay, TextForm, Transcript, TreeEncoding, TreeFollow, TreeList, TreeRead, TreeWrite, Vitals,
 };
 pub use changes::{
     ChangeSides, Changes, ClearChanges, Diff, Dirty, Discard, Flush, From, Restore, Revert, Settle, Take,

@@ -33,14 +33,20 @@ impl Broadcast {
         ring.last
     }
 
-    /// What was told after a number, and before it what is no longer kept.
-    pub(crate) fn after(&self, channel: Channel, since: u64) -> (Option<Event>, Vec<(u64, Rc<Event>)>) {
+    /// At most so many events that were told after a number, and before them what is no longer kept.
+    pub(crate) fn after(
+        &self,
+        channel: Channel,
+        since: u64,
+        most: usize,
+    ) -> (Option<Event>, Vec<(u64, Rc<Event>)>) {
         let Some(ring) = self.0.get(&channel) else {
             return (None, Vec::new());
         };
         let first = ring.events.front().map_or(ring.last + 1, |(seq, ..)| *seq);
         let gap = (first > since + 1).then(|| Event::gap(channel, since + 1, first - 1));
-        let later = ring.events.iter().filter(|(seq, ..)| *seq > since);
+        let place = ring.events.partition_point(|(seq, ..)| *seq <= since);
+        let later = ring.events.range(place..).take(most);
         (gap, later.map(|(seq, _, event)| (*seq, event.clone())).collect())
     }
 }
@@ -62,24 +68,28 @@ mod tests {
     #[test]
     fn what_is_kept_follows_and_what_is_gone_is_named() {
         let mut broadcast = Broadcast::default();
-        assert_eq!(broadcast.after(Channel::Desk, 0).1.len(), 0);
+        assert_eq!(broadcast.after(Channel::Desk, 0, usize::MAX).1.len(), 0);
         let total = EVENTS as u64 + 5;
         for version in 1..=total {
             assert_eq!(broadcast.keep(&changed(version), 10, None), version);
         }
-        let (gap, kept) = broadcast.after(Channel::Desk, total - 2);
+        let (gap, kept) = broadcast.after(Channel::Desk, total - 2, usize::MAX);
         assert_eq!(gap, None);
         assert_eq!(
             kept.iter().map(|(seq, _)| *seq).collect::<Vec<_>>(),
             [total - 1, total]
         );
-        let (gap, kept) = broadcast.after(Channel::Desk, 2);
+        let (gap, kept) = broadcast.after(Channel::Desk, 2, usize::MAX);
         assert_eq!(gap, Some(Event::gap(Channel::Desk, 3, 5)));
         assert_eq!(kept.len(), EVENTS);
-        let (gap, kept) = broadcast.after(Channel::Desk, total);
+        let (gap, kept) = broadcast.after(Channel::Desk, total, usize::MAX);
         assert_eq!((gap, kept.len()), (None, 0));
         broadcast.keep(&changed(0), BYTES + 1, None);
-        assert_eq!(broadcast.after(Channel::Desk, 0).1.len(), 1, "bytes count too");
-        assert_eq!(broadcast.after(Channel::Actors, 7).0, None);
+        assert_eq!(
+            broadcast.after(Channel::Desk, 0, usize::MAX).1.len(),
+            1,
+            "bytes count too"
+        );
+        assert_eq!(broadcast.after(Channel::Actors, 7, usize::MAX).0, None);
     }
 }

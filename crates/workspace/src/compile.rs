@@ -2,6 +2,7 @@
 
 mod diagnostic;
 mod frame;
+mod held;
 pub mod job;
 mod known;
 mod pool;

@@ -1,12 +1,12 @@
 //! One admitted connection: its session, its requests, its end.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
 use beamtalk_wire::{
-    Access, Call, ErrorBody, ErrorKind, Event, Flag, Head, Op, Role, WorkspaceEvent, limits,
+    Access, Call, ClientKind, ErrorBody, ErrorKind, Event, Flag, Head, Op, Role, WorkspaceEvent, limits,
 };
 use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
@@ -18,6 +18,9 @@ use crate::workspace::{Guest, Watch, Workspace};
 
 /// How long a newcomer waits for the node; one that is slower makes the session later.
 const ENTRY: Duration = Duration::from_secs(1);
+
+/// The requests of a connection that are not answered, by their ids.
+type Open = RefCell<BTreeMap<String, Op>>;
 
 /// Serve a connection until it ends.
 pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
@@ -62,7 +65,7 @@ pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
         },
     );
     tokio::task::spawn_local(tell_state(workspace.clone(), outgoing.clone()));
-    let open = Rc::new(RefCell::new(BTreeSet::new()));
+    let open = Rc::new(Open::default());
     let reading = Rc::new(Mutex::new(()));
     if outgoing.send(greeting.to_string()).await.is_ok() {
         session.attach(&outgoing);
@@ -94,6 +97,19 @@ pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
         }
     }
     workspace.connections.borrow_mut().remove(&connection);
+    // Nobody comes back to an AI client's evaluation; its handle would be busy until the limit.
+    if client == ClientKind::Mcp {
+        let caller = Caller {
+            session: session.clone(),
+            role,
+            connection: Some(connection),
+        };
+        let left = |(id, op): (&String, &Op)| ops::runs_code(*op).then(|| id.clone());
+        let ids: Vec<String> = open.borrow().iter().filter_map(left).collect();
+        for id in ids {
+            tokio::task::spawn_local(ops::give_up(workspace.clone(), caller.clone(), id));
+        }
+    }
     session.leave(connection);
     workspace.tell_node_channels();
 }
@@ -133,12 +149,7 @@ async fn tell_state(workspace: Rc<Workspace>, outgoing: crate::gate::Outgoing) {
 }
 
 /// The request in a frame, or the answer that refuses it.
-fn admit(
-    workspace: &Workspace,
-    session: &Session,
-    open: &RefCell<BTreeSet<String>>,
-    text: &str,
-) -> Result<Call, String> {
+fn admit(workspace: &Workspace, session: &Session, open: &Open, text: &str) -> Result<Call, String> {
     let refuse =
         |id: Option<&str>, error: ErrorBody| ops::text_of(&Head::failure(id, Some(&session.id), error));
     let call = Call::parse(text).map_err(|bad| refuse(bad.id.as_deref(), bad.error))?;
@@ -155,13 +166,14 @@ fn admit(
         .hint("wait for answers before sending more");
         return Err(refuse(Some(&call.id), error));
     }
-    if !open.insert(call.id.clone()) {
+    if open.contains_key(&call.id) {
         let error = ErrorBody::new(
             ErrorKind::DuplicateId,
             format!("request '{}' is still open", call.id),
         );
         return Err(refuse(Some(&call.id), error));
     }
+    open.insert(call.id.clone(), call.op);
     Ok(call)
 }
 
@@ -171,7 +183,7 @@ async fn answer(
     call: Call,
     sink: Sink,
     outgoing: crate::gate::Outgoing,
-    (open, reading): (Rc<RefCell<BTreeSet<String>>>, Rc<Mutex<()>>),
+    (open, reading): (Rc<Open>, Rc<Mutex<()>>),
 ) {
     // The one the request was about.
     let session = call.session.clone();

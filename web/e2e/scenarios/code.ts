@@ -34,6 +34,7 @@ stage.test("08 saving a method changes what runs", async () => {
   await stage.page.getByRole("contentinfo").getByText("1 unflushed").waitFor();
   assert.equal(await value("lamp toggle"), "#glowing");
   await pane("Changes").getByRole("option", { name: /Lamp>>toggle/ }).waitFor();
+  await pane("Changes").getByText("1 change", { exact: true }).waitFor();
   await shot(stage.watched, "08-class-browser");
 });
 
@@ -58,7 +59,10 @@ stage.test("09 a change that breaks a sender is a finding in the sender", async 
   await stage.page.getByRole("alertdialog").getByRole("button", { name: "Remove" }).click();
   await openMethod("#/class/LampTest/testToggle", "lamp isOn");
   await pane("Classes").getByRole("list", { name: "Findings" }).getByText(/isOn/).first().waitFor();
-  await pane("Classes").locator(".cm-lintRange").waitFor();
+  await pane("Classes").locator(".cm-lintRange").getByText("isOn").waitFor();
+  await pane("Classes").getByRole("list", { name: "Findings" }).getByRole("button", { name: /^[EHW]\d{4}$/ }).first().click();
+  await stage.page.getByRole("dialog", { name: /^[EHW]\d{4}$/ }).getByText(/## Wrong/).waitFor();
+  await stage.page.keyboard.press("Escape");
   await shot(stage.watched, "09-finding");
   await pane("Changes").getByRole("option", { name: /isOn/ }).last().click();
   await pane("Changes").getByRole("button", { name: "Revert…" }).click();
@@ -72,7 +76,7 @@ stage.test("10 flushing writes exactly what changed", async () => {
   await pane("Changes").locator(".diff .plus").getByText("#glowing").waitFor();
   await shot(stage.watched, "10-diff");
   await stage.page.keyboard.press("F");
-  await stage.page.locator(".toast").getByText(/flushed \d methods? across 1 file/).waitFor();
+  await stage.page.locator(".toast").getByText("flushed 1 method across 1 file").waitFor();
   await pane("Changes").getByText("The image and the files agree.").waitFor();
   const now = stage.house.read("src/Lamp.bt");
   assert.equal(now.replace("self.on := #glowing", "self.on := self.on not"), before);
@@ -94,26 +98,65 @@ stage.test("10b of several changes only the selected are flushed", async () => {
   await pane("Changes").getByText("The image and the files agree.").waitFor();
 });
 
-stage.test("11 a conflict is settled from three sides", async () => {
-  await openMethod("#/class/Lamp/toggle", "#glowing");
-  await rewrite("/// Switch it, and answer whether it is on.\ntoggle => self.on := #image");
-  await stage.page.keyboard.press("ControlOrMeta+s");
-  await pane("Changes").getByRole("option", { name: /Lamp>>toggle/ }).waitFor();
-  stage.house.write("src/Lamp.bt", stage.house.read("src/Lamp.bt").replace("#glowing", "#disk"));
+stage.test("11 a conflict is settled from three sides: one place from disk, another edited", async () => {
+  for (const [name, shown, text] of [["toggle", "#glowing", "/// Switch it, and answer whether it is on.\ntoggle => self.on := #image"], ["isOn", "#one", "isOn => #imageOn"]] as const) {
+    await openMethod(`#/class/Lamp/${name}`, shown);
+    await rewrite(text);
+    await stage.page.keyboard.press("ControlOrMeta+s");
+    await pane("Changes").getByRole("option", { name: new RegExp(`Lamp>>${name}`) }).waitFor();
+  }
+  stage.house.write("src/Lamp.bt", stage.house.read("src/Lamp.bt").replace("#glowing", "#disk").replace("#one", "#diskOn"));
   await pane("Changes").getByRole("button", { name: "Flush all" }).click();
   await pane("Changes").getByRole("alert").waitFor();
   await pane("Changes").getByRole("option", { name: /Lamp>>toggle/ }).click();
   await pane("Changes").getByRole("button", { name: "Three-way" }).click();
-  await pane("Changes").getByRole("heading", { name: "base" }).waitFor();
+  await pane("Changes").getByRole("heading", { name: "disk" }).nth(1).waitFor();
+  for (const name of ["base", "image", "disk"]) assert.equal(await pane("Changes").getByRole("heading", { name }).count(), 2, name);
   const settle = pane("Changes").getByRole("button", { name: "Settle" });
   assert.ok(await settle.isDisabled(), "marks are left");
   await shot(stage.watched, "11-three-way");
-  await pane("Changes").getByRole("button", { name: "disk", exact: true }).click();
+  // The second place is edited by hand, and stays so when the first is chosen.
+  const result = pane("Changes").locator(".surface .cm-content");
+  const text = (await result.locator(".cm-line").allInnerTexts()).map((one) => one.replace(/\n$/, "")).join("\n");
+  const edited = text.replace(/ *<<<<<<< image\n((?!=======)[^])*?#imageOn[^]*?>>>>>>> disk/, "  isOn => #both");
+  assert.notEqual(edited, text);
+  await result.click();
+  await stage.page.keyboard.press("ControlOrMeta+a");
+  await stage.page.keyboard.insertText(edited);
+  assert.ok(await settle.isDisabled(), "one mark is left");
+  await pane("Changes").locator(".contested").filter({ hasText: "Lamp>>toggle" }).getByRole("button", { name: "disk", exact: true }).click();
   await stage.page.waitForFunction(() => !(document.querySelector("#pane-changes .three .primary") as HTMLButtonElement | null)?.disabled);
+  const settled = (await result.locator(".cm-line").allInnerTexts()).map((one) => one.replace(/\n$/, "")).join("\n");
   await settle.click();
   await pane("Changes").getByText("The image and the files agree.").waitFor();
-  assert.match(stage.house.read("src/Lamp.bt"), /toggle => self\.on := #disk/);
+  assert.equal(stage.house.read("src/Lamp.bt").trimEnd(), settled.trimEnd());
+  assert.match(settled, /toggle => self\.on := #disk/);
+  assert.match(settled, /isOn => #both/);
   assert.equal(await value("Lamp spawn toggle"), "#disk");
+  assert.equal(await value("Lamp spawn isOn"), "#both");
+});
+
+stage.test("a whole file is opened by its path, written for what was read, and loaded", async () => {
+  await stage.page.keyboard.press("Escape");
+  await stage.page.keyboard.press("ControlOrMeta+k");
+  await stage.page.keyboard.type("/src/Lam");
+  await stage.page.getByRole("option", { name: /^src\/Lamp\.bt/ }).first().waitFor();
+  await stage.page.keyboard.press("Enter");
+  await pane("Classes").locator(".cm-content").getByText("Actor subclass: Lamp").waitFor();
+  assert.match(stage.page.url(), /#\/file\/src\/Lamp\.bt$/);
+  const before = stage.house.read("src/Lamp.bt");
+  await rewrite(before.replace("#both", "#written"));
+  stage.house.write("src/Lamp.bt", `${before}\n// outside\n`);
+  await stage.page.keyboard.press("ControlOrMeta+s");
+  await pane("Classes").getByText("Changed on disk too").waitFor();
+  assert.equal(stage.house.read("src/Lamp.bt"), `${before}\n// outside\n`, "nothing is written until it is chosen");
+  await pane("Classes").getByRole("button", { name: "Keep mine" }).click();
+  await stage.page.locator(".toast").getByText("src/Lamp.bt written, 1 class loaded").waitFor();
+  assert.equal(stage.house.read("src/Lamp.bt"), before.replace("#both", "#written"));
+  assert.equal(await value("Lamp spawn isOn"), "#written");
+  await stage.goTo("#/file/src/Lamp.bt:2");
+  await pane("Classes").locator(".cm-marked").getByText("Actor subclass: Lamp").waitFor();
+  await shot(stage.watched, "13-file");
 });
 
 stage.test("a new class has its file after a flush", async () => {

@@ -17,6 +17,11 @@ Supervisor subclass: Crew
 
   class children => #(Bulb)
 `,
+  "src/Hall.bt": `/// Keeps as many bulbs as are wanted.
+DynamicSupervisor subclass: Hall
+
+  class childClass => Bulb
+`,
 });
 const pane = (name: string): Locator => stage.pane(name);
 
@@ -41,7 +46,7 @@ stage.test("19 actors and supervision are live: a killed child is restarted, mar
   await pane("Actors").getByText(/No actors run/).waitFor();
   await shot(stage.watched, "19a-no-actors");
   await stage.choose("Workspace");
-  await stage.evaluate("crew := Crew supervise unwrap. 1 to: 200 do: [:i | Lamp spawn]", "ControlOrMeta+d");
+  await stage.evaluate("crew := Crew supervise unwrap. hall := Hall supervise unwrap. 1 to: 200 do: [:i | hall startChild]", "ControlOrMeta+d");
   await pane("Actors").getByText(/20[12] actors/).waitFor();
   const child = pane("Supervision").getByRole("treeitem", { name: /Bulb/ }).first();
   await child.waitFor();
@@ -52,7 +57,12 @@ stage.test("19 actors and supervision are live: a killed child is restarted, mar
   await stage.page.getByRole("alertdialog").getByText(/supervisor/).waitFor();
   await stage.page.getByRole("alertdialog").getByRole("button", { name: "Kill" }).click();
   await pane("Supervision").getByText("1 restart/min").first().waitFor();
+  await pane("Supervision").getByText("restarted", { exact: true }).first().waitFor();
+  await pane("Supervision").getByText("200 children").waitFor();
   await shot(stage.watched, "19-observe");
+  // The mark goes after five seconds, the count stays.
+  await pane("Supervision").getByText("restarted", { exact: true }).first().waitFor({ state: "detached", timeout: 15_000 });
+  await pane("Supervision").getByText("1 restart/min").first().waitFor();
   await pane("Actors").getByLabel("Filter actors").fill("");
   await pane("Actors").getByRole("tab", { name: "Vitals" }).click();
   await pane("Actors").getByRole("img", { name: /^Memory: total \d/ }).waitFor();
@@ -106,8 +116,10 @@ stage.test("25 the node ends: a banner, then everything is live again with the u
   await type(stage.page, "Erlang erlang halt: 0");
   await stage.page.keyboard.press("ControlOrMeta+d");
   await stage.page.getByText(/^The image is restarting; actors and variables are gone\./).waitFor();
+  assert.ok(await stage.page.evaluate(() => [...document.querySelectorAll("#pane-classes, #pane-workspace")].every((one) => one.closest(".frozen") !== null || one.matches(".frozen"))), "panes of the image are frozen");
   await shot(stage.watched, "25-restarting");
   await stage.page.getByRole("banner").getByText("running").waitFor({ timeout: 20_000 });
+  await stage.page.waitForFunction(() => document.querySelector(".frozen") === null);
   assert.equal(await stage.value("Lamp spawn toggle"), "#kept");
 });
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
-import { open, ready, type, visit } from "../support/browser";
+import { cable, open, ready, type, visit } from "../support/browser";
 import { Stage } from "../support/stage";
 
 const stage = Stage.of({ "src/Lamp.bt": "", "test/LampTest.bt": "" });
@@ -91,7 +91,7 @@ stage.test("a page of another version says that it is old", async () => {
   await page.close();
 });
 
-stage.test("a clock that jumps and a laptop that sleeps lose nothing", async () => {
+stage.test("a clock that jumps loses nothing", async () => {
   const context = await stage.browser.newContext();
   const page = (await open(context, await stage.house.url())).page;
   await ready(page);
@@ -105,5 +105,26 @@ stage.test("a clock that jumps and a laptop that sleeps lose nothing", async () 
   await page.keyboard.press("ControlOrMeta+p");
   await page.locator(".result .value").getByText("3", { exact: true }).waitFor();
   assert.doesNotMatch(await page.locator("body").innerText(), /-\d+ (s|ms)/);
+  await context.close();
+});
+
+stage.test("a laptop that sleeps wakes with everything: the line is dead, timers are late, output has gone on", async () => {
+  const context = await stage.browser.newContext();
+  const line = await cable(context);
+  const { page } = await open(context, await stage.house.url());
+  await ready(page);
+  await type(page, "1 to: 40 do: [:i | Transcript show: i printString; cr. Timer sleep: 50]. #awake");
+  await page.keyboard.press("ControlOrMeta+p");
+  await page.waitForFunction(() => Number(document.querySelector(".output")?.getAttribute("data-lines") ?? 0) >= 5);
+  const session = await context.newCDPSession(page);
+  await session.send("Page.setWebLifecycleState", { state: "frozen" });
+  line.cut();
+  await new Promise((done) => { setTimeout(done, 3000); });
+  line.mend();
+  await session.send("Page.setWebLifecycleState", { state: "active" });
+  await page.locator(".result .value").getByText("#awake").waitFor({ timeout: 20_000 });
+  const more = page.getByRole("button", { name: /more lines/ });
+  await more.click();
+  assert.deepEqual((await page.locator(".output").innerText()).trim().split("\n").map(Number), Array.from({ length: 40 }, (_, at) => at + 1));
   await context.close();
 });

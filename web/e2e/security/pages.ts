@@ -150,7 +150,14 @@ stage.test("S13 a worker left by an earlier server on the same port sees nothing
 });
 
 stage.test("S14 no secret is anywhere a script can read", async () => {
-  const seen = await stage.page.evaluate(() => [document.cookie, document.documentElement.outerHTML, JSON.stringify(sessionStorage), JSON.stringify(localStorage), location.href, document.referrer].join("\n"));
+  const home = own().origin;
+  const seen = await stage.page.evaluate(() => [document.cookie, document.documentElement.outerHTML, JSON.stringify(sessionStorage), JSON.stringify(localStorage), location.href, document.referrer, JSON.stringify(history.state), ...performance.getEntries().map((one) => one.name)].join("\n"));
+  assert.deepEqual(await stage.page.evaluate(async () => [await caches.keys(), (await indexedDB.databases()).length]), [[], 0]);
+  // Going back does not lead to the address with the token.
+  await stage.page.goBack().catch(() => null);
+  assert.doesNotMatch(stage.page.url(), /login=/);
+  await stage.page.goto(home);
+  await ready(stage.page);
   const cookies = await stage.watched.context.cookies();
   assert.equal(cookies.length, 1);
   for (const cookie of cookies) {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Locator, Page } from "playwright-core";
-import { enter, ready, shot, type Watched } from "../support/browser";
+import { enter, open, ready, shot, type Watched } from "../support/browser";
 import { byHand } from "../support/byhand";
 import { Stage } from "../support/stage";
 
@@ -78,7 +78,8 @@ stage.test("S15 no control of an observer changes anything, and no key", async (
     assert.deepEqual(found.filter((one) => words.test(one.trim())), [], name);
     assert.equal(await seen(name).locator("[contenteditable=true]").count(), 0, name);
     await seen(name).focus();
-    for (const key of ["F", "v", "N", "n", "k", "A", "X", "Delete", "Enter", "Control+s", "Control+d", "Control+p", "Control+Enter"]) {
+    // All keys of panes and texts that change something, and all others that do not lead away.
+    for (const key of ["F", "v", "3", "Space", "N", "n", "k", "j", "a", "b", "x", "w", "A", "X", "P", "i", "y", "p", "c", "l", "Delete", "Backspace", "Enter", "Control+s", "Control+d", "Control+p", "Control+i", "Control+Enter", "Shift+Enter", "Control+Shift+Enter", "Alt+Enter", "Control+.", "Alt+Shift+F"]) {
       await observer.page.keyboard.press(key);
       assert.equal(await observer.page.getByRole("alertdialog").count(), 0, `${name} ${key}`);
     }
@@ -122,6 +123,38 @@ stage.test("S21 logging out empties the page, and Back shows nothing", async () 
   await third.context.close();
 });
 
+/** A page of somebody who logged in with an access token. */
+async function withToken(name: string, ...flags: string[]): Promise<Watched> {
+  const made = await stage.house.beamtalk("workspace", "token", "create", name, ...flags);
+  const token = /btk_\S+/.exec(made)?.[0] ?? "";
+  const context = await stage.browser.newContext();
+  const watched = await open(context, `${new URL(stage.page.url()).origin}/`);
+  assert.equal(await watched.page.evaluate((secret) => fetch("/login", { method: "POST", body: new URLSearchParams({ token: secret }) }).then((answer) => answer.ok), token), true);
+  await watched.page.reload();
+  return watched;
+}
+
+stage.test("S21 a token that is taken back ends its page within a second, and no other", async () => {
+  const guest = await withToken("guest", "--role", "observer");
+  await guest.page.getByRole("banner").getByText("observer").waitFor();
+  await stage.house.beamtalk("workspace", "token", "revoke", "guest");
+  await guest.page.getByText("You were logged out. Run beamtalk web to come back.").waitFor({ timeout: 1000 });
+  assert.equal(await guest.page.locator(".pane, .head").count(), 0);
+  assert.equal(await stage.value("20 + 3"), "23", "the owner stays");
+  await guest.context.close();
+});
+
+stage.test("S22 a login whose time is over ends the open page, and its reload", async () => {
+  const guest = await withToken("short", "--expires", "4s");
+  await ready(guest.page);
+  await guest.page.getByText("You were logged out.").waitFor({ timeout: 10_000 });
+  assert.equal(await guest.page.locator(".pane, .head").count(), 0);
+  await guest.page.reload();
+  await guest.page.getByText("You were logged out.").waitFor();
+  assert.equal(await guest.page.locator(".pane").count(), 0);
+  await guest.context.close();
+});
+
 stage.test("S21 rotating the cookie ends every page within a second", async () => {
   await stage.house.beamtalk("workspace", "rotate-cookie");
   for (const { page } of [stage.watched, observer]) {
@@ -131,7 +164,7 @@ stage.test("S21 rotating the cookie ends every page within a second", async () =
   await shot(stage.watched, "25c-logged-out");
 });
 
-stage.test("S22 a login that has ended is a page that says so, after a reload too", async () => {
+stage.test("S22 a login that was ended is a page that says so, after a reload too", async () => {
   await stage.page.reload();
   await stage.page.getByText("You were logged out.").waitFor();
   assert.equal(await stage.page.locator(".pane").count(), 0);

@@ -1,6 +1,8 @@
 // Text of the image, of files and of links is text: nothing of it runs, turns direction or hides.
 
 import assert from "node:assert/strict";
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
 import type { Locator } from "playwright-core";
 import { ready, type } from "../support/browser";
 import { byHand } from "../support/byhand";
@@ -65,6 +67,25 @@ stage.test("S1 errors, warnings and their hints", async () => {
   await unharmed();
 });
 
+stage.test("S1 every text, as key, element, symbol, name of an actor and message of an error", async () => {
+  const texts = Object.values(SIGMA).filter((text) => !/[\u0000\ud83d]/.test(text));
+  const shown = (text: string): string => text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (one) => `⟨U+${one.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0") ?? ""}⟩`);
+  for (const [at, text] of texts.entries()) {
+    await stage.evaluate(`all${at} := #{${quoted(text)} => #(${quoted(text)}), #key => ${symbol(text)}}. (Bad spawn) registerAs: ${symbol(`${at} ${text}`)}`, "ControlOrMeta+d");
+    await stage.goTo(`#/inspect/all${at}`);
+    await pane("Inspector").getByRole("navigation", { name: "Path" }).getByText(`all${at}`, { exact: true }).waitFor();
+    await pane("Inspector").getByRole("option").first().waitFor();
+    await pane("Inspector").getByRole("option").filter({ hasText: shown(text).slice(0, 8) }).first().waitFor();
+    const failed = await stage.evaluate(`Error signal: ${quoted(text)}`);
+    await failed.getByText(shown(text).replaceAll("\n", "")).first().waitFor();
+    await stage.choose("Actors");
+    await pane("Actors").getByLabel("Filter actors").fill("Bad");
+    await pane("Actors").getByRole("option").first().waitFor();
+    await unharmed();
+  }
+  await pane("Actors").getByLabel("Filter actors").fill("");
+});
+
 stage.test("S1 comments, sources, actors, bindings, tests and the log", async () => {
   await stage.goTo("#/class/Bad/say");
   await pane("Classes").locator(".cm-content").getByText(`${BAD} doc comment`).waitFor();
@@ -93,7 +114,9 @@ stage.test("S1 comments, sources, actors, bindings, tests and the log", async ()
 });
 
 stage.test("S4 links, palette and filters take any text for text", async () => {
-  for (const text of [...Object.values(SIGMA), "%", "%E0%A4%A", "../../etc/passwd", "__proto__", "constructor"]) {
+  // An address holds no lone half of a character.
+  const texts = Object.values(SIGMA).filter((text) => !text.includes("\ud83d"));
+  for (const text of [...texts, "%", "%E0%A4%A", "../../etc/passwd", "__proto__", "constructor"]) {
     for (const kind of ["class", "senders", "implementors", "references", "inspect", "actor", "test", "transcript", "changes", "audit", "workspace", "nothing"]) {
       await stage.goTo(`#/${kind}/${encodeURIComponent(text)}/${text.replaceAll("/", "")}`);
     }
@@ -157,10 +180,30 @@ stage.test("S26 ten megabytes are refused with a sentence, one without a blank a
   await unharmed();
 });
 
-stage.test("S27 paths outside the project are refused", async () => {
+stage.test("S26 a message over 1 MiB ends nothing but itself", async () => {
+  const closed = await stage.page.evaluate(() => new Promise<number>((resolve) => {
+    const socket = new WebSocket(`${location.origin.replace("http", "ws")}/ws`, ["beamtalk.v1"]);
+    socket.onopen = () => { socket.send(JSON.stringify({ type: "hello", client: "browser", protocol: "1.1" })); socket.send(JSON.stringify({ op: "eval", id: "x", code: "y".repeat(2 * 1024 * 1024) })); };
+    socket.onclose = ({ code }) => resolve(code);
+    socket.onmessage = ({ data }) => { if (String(data).includes("message_too_large")) resolve(1009); };
+  }));
+  assert.equal(closed, 1009);
+  assert.equal(await stage.value("7 * 7"), "49");
+});
+
+stage.test("S27 paths outside the project are refused, to whatever reads or writes files", async () => {
   const paths = ["../../etc/passwd.bt", "/etc/beamtalk-out.bt", "src/../../x.bt"];
   const answers = await byHand(stage.page, paths.map((path) => ({ op: "save-class", source: "Value subclass: Out\n\n  x => 1\n", path })));
   assert.deepEqual(answers.map((answer) => answer.error?.kind), paths.map(() => "target_outside_project"));
+  symlinkSync("/etc", join(stage.house.project, "docs"));
+  const others = [...paths, "../../etc/passwd", "/etc/passwd", "docs/passwd.md", "docs/hosts.bt", "beamtalk:secret", "beamtalk:tour/../x.md"];
+  for (const op of ["doc-read", "doc-write"]) {
+    const refused = await byHand(stage.page, others.map((path) => ({ op, path, text: "x" })));
+    assert.deepEqual(refused.map((answer) => answer.error?.kind), others.map(() => "target_outside_project"), op);
+  }
+  await stage.goTo(`#/file/${["..", "..", "etc", "passwd"].join("/")}`);
+  await pane("Classes").getByText(/is not in the project/).waitFor();
+  await unharmed();
 });
 
 stage.test("S18 nothing of all this broke the policy", () => assert.deepEqual(stage.watched.faults, []));

@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
+import { chromium, type Browser, type BrowserContext, type Page, type WebSocketRoute } from "playwright-core";
 import type { House } from "./house";
 
 const FLAGS = [
@@ -94,4 +94,23 @@ export async function enter(browser: Browser, house: House, ...flags: string[]):
   const watched = await visit(browser, await house.url(...flags));
   await watched.page.waitForFunction(() => location.hash !== "" || document.querySelector(".foot") !== null);
   return watched;
+}
+
+/** The line of a context to its daemon, to be cut and mended. Pages opened from now on use it. */
+export async function cable(context: BrowserContext): Promise<{ cut: () => void; mend: () => void }> {
+  const open = new Set<WebSocketRoute>();
+  let isCut = false;
+  await context.routeWebSocket(/\/ws$/, (socket) => {
+    if (isCut) return void socket.close({ code: 3000 });
+    open.add(socket);
+    socket.connectToServer();
+  });
+  return {
+    cut: () => {
+      isCut = true;
+      for (const socket of open) void socket.close({ code: 3000 });
+      open.clear();
+    },
+    mend: () => { isCut = false; },
+  };
 }

@@ -9,6 +9,7 @@ export const SIGMA: Record<string, string> = {
   template: "{{constructor.constructor('pwned=1')()}}",
   turned: "abc\u202edef\u200b",
   nul: "a\u0000b",
+  surrogate: "a\ud83dz",
   terminal: "\u001b]8;;javascript:pwned=1\u0007click\u001b]8;;\u0007\u001b]52;c;cHduZWQ=\u0007\u001b]0;title\u0007\u001b[c",
 };
 

@@ -97,7 +97,7 @@ export class Stage {
     this.count += 1;
     const folder = `e2e/failed/${basename(process.argv[1] ?? "test", ".mjs")}-${this.count}-${name.replaceAll(/\W+/g, "-").slice(0, 40)}`;
     mkdirSync(folder, { recursive: true });
-    writeFileSync(`${folder}/frames.txt`, this.watched.frames.slice(-400).join("\n"));
+    writeFileSync(`${folder}/frames.txt`, this.watched.frames.filter((one) => !one.includes("vitals")).slice(-400).join("\n"));
     writeFileSync(`${folder}/faults.txt`, this.watched.faults.join("\n"));
     writeFileSync(`${folder}/daemon.log`, await this.house.log().catch(String));
     const pages = this.browser.contexts().flatMap((context) => context.pages());

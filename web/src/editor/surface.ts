@@ -1,12 +1,12 @@
 // A surface: the editor every text with code is in, with completion, documentation and findings of the daemon.
 
-import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
+import { autocompletion, closeBrackets, closeBracketsKeymap, closeCompletion, completionKeymap, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab, selectParentSyntax, toggleComment } from "@codemirror/commands";
 import { bracketMatching, indentOnInput, indentUnit } from "@codemirror/language";
 import { lintKeymap, setDiagnostics, type Diagnostic as Shown } from "@codemirror/lint";
 import { highlightSelectionMatches, search, searchKeymap, selectNextOccurrence } from "@codemirror/search";
 import { Compartment, EditorState, Prec, type Extension } from "@codemirror/state";
-import { EditorView, ViewPlugin, drawSelection, highlightActiveLine, highlightActiveLineGutter, highlightSpecialChars, hoverTooltip, keymap, lineNumbers, showTooltip, type Tooltip, type ViewUpdate } from "@codemirror/view";
+import { Decoration, EditorView, ViewPlugin, drawSelection, highlightActiveLine, highlightActiveLineGutter, highlightSpecialChars, hoverTooltip, keymap, lineNumbers, showTooltip, type DecorationSet, type Tooltip, type ViewUpdate } from "@codemirror/view";
 import { StateEffect, StateField } from "@codemirror/state";
 import type { CheckMode, Diagnostic } from "../wire/protocol";
 import { go } from "../kernel/routes";
@@ -30,6 +30,8 @@ const look = EditorView.theme({
   ".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--select)", color: "var(--text)" },
   ".cm-completionDetail": { color: "var(--muted)", fontStyle: "normal" },
   ".cm-panels": { backgroundColor: "var(--side)", color: "var(--text)", borderColor: "var(--line)" },
+  ".cm-completionInfo .card": { padding: "4px" },
+  ".cm-marked": { backgroundColor: "var(--mark)" },
   ".cm-specialChar": { color: "var(--danger)" },
   ".cm-matchingBracket": { backgroundColor: "var(--accent-bg) !important", outline: "1px solid var(--accent)" },
   ".card": { maxWidth: "560px", maxHeight: "320px", overflow: "auto", padding: "8px 12px", whiteSpace: "pre-wrap" },
@@ -51,11 +53,19 @@ async function propose(context: CompletionContext): Promise<CompletionResult | n
     validFor: /^[\w:]*$/,
     options: answer.completions.map((one, at) => ({
       label: one.text,
-      ...(one.detail === null ? {} : { detail: visible(one.detail) }),
+      ...(one.detail === null || one.detail === one.text ? {} : { detail: visible(one.detail) }),
       type: types[one.kind] ?? "method",
       boost: -at,
+      ...(one.origin === null ? {} : { info: () => explain(one.origin ?? "", one.text) }),
     })),
   };
+}
+
+/** What the method that is proposed says about itself. */
+async function explain(name: string, selector: string): Promise<HTMLElement | null> {
+  const answer = await client.request("docs", { class: name, selector }).catch(() => null);
+  const text = plain(answer?.docs ?? "");
+  return text === "" ? null : card(text);
 }
 
 function card(text: string): HTMLElement {
@@ -75,7 +85,7 @@ async function documentation(view: EditorView, place: number): Promise<Tooltip |
 
 /** Documentation without its marks for code and emphasis. */
 function plain(markdown: string): string {
-  return markdown.split("\n").filter((line) => !line.startsWith("```")).map((line) => line.replace(/^\*([^*]+)\*$/, "$1")).join("\n").replaceAll(/\n{3,}/g, "\n\n").trim();
+  return markdown.split("\n").filter((line) => !line.startsWith("```")).map((line) => line.replace(/^\*([^*]+)\*$/, "$1").replace(/^#+ /, "")).join("\n").replaceAll(/\n{3,}/g, "\n\n").trim();
 }
 
 const setCard = StateEffect.define<Tooltip | null>();
@@ -88,6 +98,28 @@ const cardField = StateField.define<Tooltip | null>({
   },
   provide: (field) => showTooltip.from(field),
 });
+
+const setMark = StateEffect.define<number | null>();
+/** A line somebody was sent to. */
+const markField = StateField.define<DecorationSet>({
+  create: () => Decoration.none,
+  update: (value, transaction) => {
+    for (const effect of transaction.effects) {
+      if (!effect.is(setMark)) continue;
+      if (effect.value === null || effect.value < 1 || effect.value > transaction.state.doc.lines) return Decoration.none;
+      return Decoration.set(Decoration.line({ class: "cm-marked" }).range(transaction.state.doc.line(effect.value).from));
+    }
+    return value.map(transaction.changes);
+  },
+  provide: (field) => EditorView.decorations.from(field),
+});
+
+/** Mark a line and show it. */
+export function markLine(view: EditorView, line: number): void {
+  const { doc } = view.state;
+  const at = doc.line(Math.min(Math.max(line, 1), doc.lines)).from;
+  view.dispatch({ effects: [setMark.of(line), EditorView.scrollIntoView(at, { y: "center" })], selection: { anchor: at } });
+}
 
 /** To the pane around it; Tab then goes on behind the text instead of back into it. */
 function leave(view: EditorView): void {
@@ -186,7 +218,7 @@ export function surface(options: SurfaceOptions): EditorView {
     doc: options.text,
     extensions: [
       Prec.high(keymap.of([
-        { key: "F1", run: (view) => { void documentation(view, view.state.selection.main.head).then((found) => view.dispatch({ effects: setCard.of(found) })); return true; } },
+        { key: "F1", run: (view) => { closeCompletion(view); void documentation(view, view.state.selection.main.head).then((found) => view.dispatch({ effects: setCard.of(found) })); return true; } },
         { key: "Mod-b", run: browse("class") },
         { key: "Alt-n", run: browse("senders") },
         { key: "Alt-m", run: browse("implementors") },
@@ -203,6 +235,7 @@ export function surface(options: SurfaceOptions): EditorView {
       search({ top: true }), indentUnit.of("  "), EditorState.tabSize.of(2),
       autocompletion({ override: [propose], activateOnTypingDelay: 80, icons: false }),
       cardField,
+      markField,
       hoverTooltip((view, place) => documentation(view, place), { hoverTime: 300 }),
       options.mode === undefined ? [] : checks(options.mode),
       keymap.of([...closeBracketsKeymap, ...defaultKeymap.filter((one) => one.key !== "Mod-i" && one.key !== "Mod-Enter" && one.key !== "Escape"), ...searchKeymap.filter((one) => one.key !== "Mod-d"), ...historyKeymap, ...completionKeymap, ...lintKeymap, indentWithTab]),

@@ -52,18 +52,44 @@ export function keep(name: string, text: string, afterMs = 500): void {
   timers.set(name, setTimeout(() => void send(name), afterMs));
 }
 
+/** What waits for its half second goes out now: the page may be gone before. */
+export function sendAll(): void {
+  for (const name of unsent.keys()) {
+    clearTimeout(timers.get(name));
+    void send(name);
+  }
+}
+
+/** Items that are on their way: the version of the next text comes with the answer. */
+const sending = new Set<string>();
+
 async function send(name: string): Promise<void> {
   const [text, item] = [unsent.get(name), items.get(name)];
-  if (text === undefined || item === undefined || !client.isOnline) return;
+  if (text === undefined || item === undefined || !client.isOnline || sending.has(name)) return;
+  sending.add(name);
+  const isKept = await write(name, text, item);
+  sending.delete(name);
+  if (isKept && unsent.has(name)) void send(name);
+}
+
+/** Answers whether it is kept, or may be tried again. */
+async function write(name: string, text: string, item: Item): Promise<boolean> {
   try {
     const { version } = await client.request("desk-write", { name, text, version: item.version });
     item.version = version;
     if (unsent.get(name) === text) unsent.delete(name);
+    return true;
   } catch (cause) {
-    if (!(cause instanceof OpError) || cause.body.kind !== "version_conflict") return;
+    if (!(cause instanceof OpError)) return false;
+    if (cause.body.kind !== "version_conflict") {
+      // Too much at once; a text is not given up for that.
+      if (cause.body.kind === "busy") keep(name, unsent.get(name) ?? text, 1000);
+      return false;
+    }
     const theirs = cause.body.details ?? {};
     item.version = Number(theirs.version ?? 0);
-    if (name.startsWith("scratch/")) clash.value = { name, theirs: String(theirs.text ?? "") };
-    else void send(name);
+    if (!name.startsWith("scratch/")) return true;
+    clash.value = { name, theirs: String(theirs.text ?? "") };
+    return false;
   }
 }

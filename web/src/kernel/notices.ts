@@ -60,3 +60,6 @@ export function ask(title: string, text: string, act: string, more: { typed?: st
     };
   });
 }
+
+/** A page to read: what a code stands for. */
+export const page = signal<{ title: string; text: string } | null>(null);

@@ -12,7 +12,7 @@ export interface Place {
 const FIRST: Record<string, PaneId> = {
   workspace: "workspace", class: "classes", senders: "classes", implementors: "classes", references: "classes",
   actor: "inspector", inspect: "inspector", actors: "actors", supervision: "supervision", transcript: "transcript",
-  changes: "changes", test: "tests", bindings: "bindings", log: "log", audit: "audit",
+  file: "classes", changes: "changes", test: "tests", bindings: "bindings", log: "log", audit: "audit",
 };
 
 /** The place an address names, or null. */
@@ -33,6 +33,16 @@ export function parse(hash: string): Place | null {
 export function format(parts: string[]): string {
   return `#/${parts.map(encodeURIComponent).join("/")}`;
 }
+
+/** A path with a line behind it, as in `src/Lamp.bt:12`. */
+export function readFilePlace(parts: readonly string[]): { path: string; line: number | null } {
+  const text = parts.join("/");
+  const found = /^(.*):(\d+)$/.exec(text);
+  return found === null ? { path: text, line: null } : { path: found[1] ?? "", line: Number(found[2]) };
+}
+
+/** A line of a file that is to be marked where its method is shown, and since when that is wanted. */
+export const marked = signal<{ file: string; line: number; at: number } | null>(null);
 
 /** How many places are remembered. */
 const MOST = 50;

@@ -32,6 +32,8 @@ function address(): string {
 }
 
 const SESSION = "session";
+/** A tab that has the session of another one waits this long for it. */
+const LETTING_GO = 300;
 
 /** A session belongs to one tab: the lock says whether a copy of this tab has it. */
 async function resumable(): Promise<string> {
@@ -43,12 +45,25 @@ async function resumable(): Promise<string> {
 /** Hold the lock of a session for as long as the page lives. */
 function hold(session: string): Promise<boolean> {
   return new Promise((resolve) => {
-    void navigator.locks?.request(`session-${session}`, { ifAvailable: true }, (lock) => {
-      resolve(lock !== null);
-      return lock === null ? undefined : new Promise<void>(() => undefined);
-    });
+    // The page that was here before a reload may take a moment to let go.
+    navigator.locks?.request(`session-${session}`, { signal: AbortSignal.timeout(LETTING_GO) }, () => {
+      resolve(true);
+      return new Promise<void>(() => undefined);
+    }).catch(() => resolve(false));
     if (navigator.locks === undefined) resolve(false);
   });
+}
+
+const SEEN = "seen";
+
+/** How far this tab has shown its session, for the page that comes after it; a new tab has shown nothing. */
+function noteSeen(): void {
+  if (client.sessionId !== null) sessionStorage.setItem(SEEN, `${client.sessionId} ${client.last}`);
+}
+
+function seenBefore(session: string): number {
+  const [of, number] = (sessionStorage.getItem(SEEN) ?? "").split(" ");
+  return of === session ? Number(number) : 0;
 }
 
 export let client: Client;
@@ -80,12 +95,15 @@ export async function start(): Promise<void> {
         for (const listener of frameListeners) listener(frame);
       },
       replayed: (lines) => {
-        if (lines > 0 && performance.now() > 5000) say(`Reconnected. ${lines.toLocaleString("en-US")} ${lines === 1 ? "line" : "lines"} arrived meanwhile.`, "info", 5000);
+        if (lines > 0) say(`Reconnected. ${lines.toLocaleString("en-US")} ${lines === 1 ? "line" : "lines"} arrived meanwhile.`, "info", 5000);
       },
       now: () => Date.now(),
     },
     resume,
+    seenBefore,
   );
+  addEventListener("pagehide", noteSeen);
+  document.addEventListener("visibilitychange", () => { if (document.hidden) noteSeen(); });
   client.on("workspace", (event) => {
     if (event.event === "node_exited") node.value = "restarting";
     if (event.event === "node_started") {

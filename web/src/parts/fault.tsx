@@ -1,9 +1,10 @@
 // An error as section 6 wants it: what, why, what to do, and where it came from.
 
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { ErrorBody, Frame } from "../wire/protocol";
-import { go } from "../kernel/routes";
+import { inspect } from "../kernel/inspect";
+import { go, marked } from "../kernel/routes";
 import { visible } from "../kernel/text";
 
 /** A word the hint proposes, if it proposes one. */
@@ -13,10 +14,18 @@ export function proposal(error: ErrorBody): string | null {
 }
 
 function isLibrary(frame: Frame): boolean {
-  return frame.file === undefined || frame.file.startsWith("lib/") || frame.file.startsWith("beamtalk:") || frame.file.includes("/stdlib/");
+  if (frame.file === undefined) return frame.receiver === undefined;
+  return frame.file.startsWith("lib/") || frame.file.startsWith("beamtalk:") || frame.file.includes("/stdlib/");
 }
 
-function Frames({ frames }: { frames: Frame[] }): JSX.Element {
+/** Where a frame is: the method in the image, else the line of the file. */
+function open({ class: name, selector, file, line }: Frame, at: number): void {
+  if (file !== undefined && line !== undefined) marked.value = { file, line, at };
+  if (name !== undefined) go("class", name.endsWith(" class") ? `${name.slice(0, -" class".length)}.class` : name, ...(selector === undefined ? [] : [selector]));
+  else if (file !== undefined) go("file", ...`${file}${line === undefined ? "" : `:${line}`}`.split("/"));
+}
+
+function Frames({ frames, at: since }: { frames: Frame[]; at: number }): JSX.Element {
   const [isWhole, showWhole] = useState(false);
   const own = frames.filter((frame) => !isLibrary(frame));
   const hidden = frames.length - own.length;
@@ -24,10 +33,12 @@ function Frames({ frames }: { frames: Frame[] }): JSX.Element {
     <ul class="frames code" aria-label="Frames">
       {(isWhole ? frames : own).map((frame, at) => (
         <li key={at}>
-          <button class="link" onClick={() => (frame.class === undefined ? undefined : go("class", frame.class, frame.selector ?? ""))}>
+          <button class="link" onClick={() => open(frame, since)}>
             {visible(`${frame.class ?? "?"}${frame.selector === undefined ? "" : `>>${frame.selector}`}`)}
           </button>
           {frame.file === undefined ? null : <span class="muted"> {visible(frame.file)}{frame.line === undefined ? "" : `:${frame.line}`}</span>}
+          {frame.receiver === undefined ? null : <> <button class="link" onClick={() => inspect({ ref: frame.receiver ?? "" }, "receiver")}>receiver</button></>}
+          {(frame.arguments ?? []).map((ref, number) => <span key={ref}> <button class="link" onClick={() => inspect({ ref }, `argument ${number + 1}`)}>argument {number + 1}</button></span>)}
         </li>
       ))}
       {hidden > 0 && !isWhole ? <li><button class="link" onClick={() => showWhole(true)}>{hidden} library {hidden === 1 ? "frame" : "frames"}</button></li> : null}
@@ -35,7 +46,7 @@ function Frames({ frames }: { frames: Frame[] }): JSX.Element {
   );
 }
 
-export function Fault({ error, onCorrect }: { error: ErrorBody; onCorrect?: (word: string) => void }): JSX.Element {
+export function Fault({ error, at, onCorrect, children }: { error: ErrorBody; at: number; onCorrect?: (word: string) => void; children?: ComponentChildren }): JSX.Element {
   const word = proposal(error);
   return (
     <div class="fault">
@@ -52,7 +63,8 @@ export function Fault({ error, onCorrect }: { error: ErrorBody; onCorrect?: (wor
           {found.hint === null ? null : <span class="muted"> {visible(found.hint)}</span>}
         </div>
       ))}
-      {error.stack === undefined || error.stack.length === 0 ? null : <Frames frames={error.stack} />}
+      {error.stack === undefined || error.stack.length === 0 ? null : <Frames frames={error.stack} at={at} />}
+      {children === undefined ? null : <div class="fault-acts">{children}</div>}
     </div>
   );
 }

@@ -15,17 +15,24 @@ export function useAnswer<Answer>(ask: () => Promise<Answer> | null, inputs: unk
   const [state, setState] = useState<{ answer: Answer | null; error: ErrorBody | null }>({ answer: null, error: null });
   const [turn, setTurn] = useState(0);
   const current = useRef(0);
+  /** Whether an answer is awaited, and whether it will be too old when it comes. */
+  const [isOpen, isOld] = [useRef(false), useRef(false)];
   useEffect(() => {
     if (!isVisible || !isOnline.value) return;
     const mine = ++current.current;
     const asked = ask();
+    [isOpen.current, isOld.current] = [asked !== null, false];
     if (asked === null) return setState({ answer: null, error: null });
-    asked.then(
-      (answer) => mine === current.current && setState({ answer, error: null }),
-      (cause: unknown) => mine === current.current && setState((old) => ({ answer: old.answer, error: fault(cause) })),
-    );
+    const settle = (next: (old: { answer: Answer | null }) => { answer: Answer | null; error: ErrorBody | null }): void => {
+      if (mine !== current.current) return;
+      isOpen.current = false;
+      setState(next);
+      if (isOld.current) setTurn((old) => old + 1);
+    };
+    asked.then((answer) => settle(() => ({ answer, error: null })), (cause: unknown) => settle((old) => ({ answer: old.answer, error: fault(cause) })));
   }, [...inputs, turn, epoch.value, isOnline.value, isVisible]);
-  return { ...state, again: () => setTurn((old) => old + 1) };
+  // However often something happens, one question is open.
+  return { ...state, again: () => { if (isOpen.current) isOld.current = true; else setTurn((old) => old + 1); } };
 }
 
 /** Call something on every change of a signal-like value, not on the first. */

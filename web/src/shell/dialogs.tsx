@@ -1,10 +1,11 @@
 // A question before something is lost, the table of keys, and words that come and go.
 
 import { signal } from "@preact/signals";
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { actionsOf, focused, keyText } from "../kernel/actions";
-import { alarmed, question, spoken, toasts, type Question } from "../kernel/notices";
+import { alarmed, page, question, spoken, toasts, type Question } from "../kernel/notices";
+import { visible } from "../kernel/text";
 import { TITLES } from "./panes";
 
 export const areKeysShown = signal(false);
@@ -56,34 +57,43 @@ const SURFACE: [string, string][] = [
   ["Mod-B", "browse the class or method at the caret"], ["Alt-N, Alt-M, Alt-R", "senders, implementors, references"], ["Ctrl-Space", "complete"], ["F1", "documentation"], ["Mod-S", "save"], ["Mod-F", "find"], ["Mod-/", "comment"],
 ];
 
-function Keys(): JSX.Element {
+/** Something to read above everything else, until it is closed. */
+function Sheet({ label, onClose, children }: { label: string; onClose: () => void; children: ComponentChildren }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const before = useRef(document.activeElement as HTMLElement | null);
   useLayoutEffect(() => {
-    box.current?.querySelector("button")?.focus();
+    box.current?.querySelector<HTMLElement>(".acts button")?.focus();
     return () => before.current?.focus();
   }, []);
+  return (
+    <div class="veil">
+      <div ref={box} class="dialog" style={{ maxWidth: "560px" }} role="dialog" aria-modal="true" aria-label={label} onKeyDown={(event) => {
+        if (event.key === "Escape") onClose();
+        else if (event.key === "Tab") trap(event, box.current);
+        else return;
+        event.stopPropagation();
+      }}>
+        {children}
+        <div class="acts"><button class="plain" onClick={onClose}>Close</button></div>
+      </div>
+    </div>
+  );
+}
+
+function Keys(): JSX.Element {
   const own = actionsOf(focused.value).flatMap((action): [string, string][] => (action.key === undefined ? [] : [[action.key, action.title]]));
   const part = (title: string, rows: [string, string][]): JSX.Element[] => [
     <h3 key={title} style={{ gridColumn: "1 / -1" }}>{title}</h3>,
     ...rows.flatMap(([key, does]) => [<span key={`${title}${key}`}><kbd>{keyText(key)}</kbd></span>, <span key={`${title}${key}does`}>{does}</span>]),
   ];
   return (
-    <div class="veil">
-      <div ref={box} class="dialog" style={{ maxWidth: "560px" }} role="dialog" aria-modal="true" aria-label="Keys" onKeyDown={(event) => {
-        if (event.key === "Escape") areKeysShown.value = false;
-        else if (event.key === "Tab") trap(event, box.current);
-        else return;
-        event.stopPropagation();
-      }}>
-        <div class="keys">
-          {own.length === 0 || focused.value === null ? null : part(TITLES[focused.value], own)}
-          {part("In a text", SURFACE)}
-          {part("Anywhere", ANYWHERE)}
-        </div>
-        <div class="acts"><button class="plain" onClick={() => { areKeysShown.value = false; }}>Close</button></div>
+    <Sheet label="Keys" onClose={() => { areKeysShown.value = false; }}>
+      <div class="keys">
+        {own.length === 0 || focused.value === null ? null : part(TITLES[focused.value], own)}
+        {part("In a text", SURFACE)}
+        {part("Anywhere", ANYWHERE)}
       </div>
-    </div>
+    </Sheet>
   );
 }
 
@@ -92,6 +102,7 @@ export function Dialogs(): JSX.Element {
     <>
       {question.value === null ? null : <Dialog asked={question.value} />}
       {areKeysShown.value ? <Keys /> : null}
+      {page.value === null ? null : <Sheet label={page.value.title} onClose={() => { page.value = null; }}><pre class="code page">{visible(page.value.text)}</pre></Sheet>}
       <div class="toasts">{toasts.value.map((one) => <div key={one.id} class="toast fade">{one.text}</div>)}</div>
       <div class="hidden" role="status" aria-live="polite">{[spoken.value, ...toasts.value.map((one) => one.text)].filter((one) => one !== "").join(". ")}</div>
       <div class="hidden" role="alert">{alarmed.value}</div>

@@ -2,13 +2,14 @@
 
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { actionsOf, focused, keyText, type Action } from "../kernel/actions";
 import { PANES, PRESETS } from "../kernel/layout";
 import { recent } from "../kernel/recent";
 import { go, parse as parseRoute } from "../kernel/routes";
 import { client, fault, isOwner } from "../kernel/store";
 import { match, visible } from "../kernel/text";
+import type { DocumentInfo } from "../wire/protocol";
 import { allowed, commandOf } from "./commands";
 import { layout, reveal } from "./dock";
 import { LETTERS, TITLES } from "./panes";
@@ -49,6 +50,13 @@ export function watchSymbols(): void {
   client.on("classes", () => { isStale = true; });
 }
 
+/** Documents and sources of the project that were last asked for. */
+const documents = signal<{ find: string; list: readonly DocumentInfo[] }>({ find: "", list: [] });
+
+function findDocuments(find: string): void {
+  client.request("doc-list", { find, limit: 12 }).then((answer) => { documents.value = { find, list: answer.documents }; }, () => undefined);
+}
+
 /** The best of many, without sorting those that do not match. */
 export function best<Item>(typed: string, items: readonly Item[], textOf: (item: Item) => string, most = 12): Item[] {
   const found: { item: Item; score: number }[] = [];
@@ -80,6 +88,9 @@ function entriesFor(text: string, actions: Action[]): Entry[] {
     return best(typed, names, (name) => name).map((name) => ({
       text: name, detail: wantsSenders ? "senders" : "implementors", run: () => go(wantsSenders ? "senders" : "implementors", name),
     }));
+  }
+  if (text.startsWith("/")) {
+    return best(rest, documents.value.list, ({ path }) => path).map(({ path, title }) => ({ text: path, detail: path.endsWith(title) ? "" : title, run: () => go("file", ...path.split("/")) }));
   }
   if (text.startsWith(":")) {
     const typed = commandOf(rest);
@@ -118,8 +129,9 @@ export function Palette({ actions }: { actions: Action[] }): JSX.Element | null 
     field.current?.select();
     return () => { if (document.activeElement === document.body) before.current?.focus(); };
   }, []);
+  useEffect(() => { if (text.startsWith("/")) findDocuments(text.slice(1)); }, [text]);
   const all = useMemo(() => [...actionsOf(focused.value), ...actions], [actions, focused.value]);
-  const entries: Entry[] = useMemo(() => (text.startsWith("=") ? [] : entriesFor(text, all)), [text, symbols.value, all]);
+  const entries: Entry[] = useMemo(() => (text.startsWith("=") ? [] : entriesFor(text, all)), [text, symbols.value, documents.value, all]);
   const leave = (): void => { isPaletteOpen.value = false; };
   const choose = (entry: Entry | undefined): void => {
     if (text.startsWith("=") && isOwner.value) {
@@ -138,7 +150,7 @@ export function Palette({ actions }: { actions: Action[] }): JSX.Element | null 
         <input
           ref={field} role="combobox" aria-expanded="true" aria-controls="palette-list" aria-label="Search" autocomplete="off" spellcheck={false}
           {...(entries.length === 0 ? {} : { "aria-activedescendant": `palette-${at}` })}
-          placeholder="Panes, actions, classes · @class · #selector · >action · :command · =expression" value={text}
+          placeholder="Panes, actions, classes · @class · #selector · /file · >action · :command · =expression" value={text}
           onInput={(event) => { setText(event.currentTarget.value); setAt(0); setValue(null); }}
           onKeyDown={(event) => {
             if (event.key === "ArrowDown") setAt(Math.min(entries.length - 1, at + 1));

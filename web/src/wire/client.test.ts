@@ -78,19 +78,61 @@ test("replayed and live frames come in order, none twice", async () => {
   client.leave();
 });
 
-test("events are counted once and asked for again after a loss", () => {
+const text = (seq: number): Record<string, unknown> => ({ type: "push", channel: "transcript", seq, event: "text", data: { text: `${seq}`, for: null } });
+const dropped = { type: "push", channel: "transcript", event: "dropped", data: { count: 3 } };
+const settled = (): Promise<unknown> => new Promise((done) => setTimeout(done, 0));
+const agreed = (): Record<string, unknown> => ({ id: FakeSocket.last.asked("subscribe").id, status: ["done"], channels: ["transcript"] });
+
+function listening(since: number | null = null): { client: Client; heard: string[]; end: () => void } {
   const { client } = fake();
   FakeSocket.last.welcome("s-1", false);
   const heard: string[] = [];
-  const end = client.on("transcript", (event) => { if (event.event === "text") heard.push(event.data.text); });
-  const text = (seq: number): Record<string, unknown> => ({ type: "push", channel: "transcript", seq, event: "text", data: { text: `${seq}`, for: null } });
-  FakeSocket.last.say(text(1), text(2), text(2));
-  FakeSocket.last.say({ type: "push", channel: "transcript", event: "dropped", data: { count: 3 } });
+  const end = client.on("transcript", (event) => {
+    if (event.event === "text") heard.push(event.data.text);
+    if (event.event === "gap") heard.push(`${event.data.from}-${event.data.to}`);
+  }, {}, since);
+  return { client, heard, end };
+}
+
+test("events are passed on once, and in order also when missed ones come after newer ones", async () => {
+  const { heard, end } = listening();
+  FakeSocket.last.say(agreed(), text(1), text(2), text(2));
+  await settled();
+  assert.deepEqual(heard, ["1", "2"]);
+  FakeSocket.last.say(dropped);
   assert.deepEqual(FakeSocket.last.asked("subscribe").since, { transcript: 2 });
-  FakeSocket.last.say(text(3));
-  assert.deepEqual(heard, ["1", "2", "3"]);
+  FakeSocket.last.say(text(6), text(3), text(4), text(5), text(6), text(7));
+  assert.deepEqual(heard, ["1", "2"], "what is newer waits");
+  FakeSocket.last.say(agreed());
+  await settled();
+  FakeSocket.last.say(text(8));
+  assert.deepEqual(heard, ["1", "2", "3", "4", "5", "6", "7", "8"]);
   end();
   assert.deepEqual(FakeSocket.last.asked("unsubscribe").channels, ["transcript"]);
+});
+
+test("what is known already is where listening begins, and a gap is told where it is", async () => {
+  const { heard } = listening(5);
+  assert.deepEqual(FakeSocket.last.asked("subscribe").since, { transcript: 5 });
+  FakeSocket.last.say({ type: "push", channel: "transcript", event: "gap", data: { from: 6, to: 9 } }, text(10), text(11), agreed());
+  await settled();
+  assert.deepEqual(heard, ["6-9", "10", "11"]);
+});
+
+test("who is too slow again, or cut off, goes on from where it was whole", async () => {
+  const { client, heard } = listening(0);
+  FakeSocket.last.say(text(1), dropped, text(2), text(5), agreed());
+  await settled();
+  assert.deepEqual(heard, ["1", "2"]);
+  assert.deepEqual(FakeSocket.last.asked("subscribe").since, { transcript: 2 });
+  FakeSocket.last.say(text(3), text(5));
+  FakeSocket.last.onclose?.({ code: 1006 });
+  await settled();
+  assert.deepEqual(heard, ["1", "2", "3"]);
+  client.hurry();
+  FakeSocket.last.welcome("s-1", true);
+  assert.deepEqual(FakeSocket.last.asked("subscribe").since, { transcript: 3 });
+  client.leave();
 });
 
 test("what is over stays over", () => {

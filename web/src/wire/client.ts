@@ -57,7 +57,21 @@ interface Open {
 }
 
 type Listener = (event: Push) => void;
-type Subscription = { listeners: Set<Listener>; more: Record<string, string>; seq: number };
+interface Subscription {
+  listeners: Set<Listener>;
+  more: Record<string, string>;
+  /** The number of the last event that was passed on; null while none is known. */
+  seq: number | null;
+  /** Events that arrive while missed ones are asked for, and whether some of those were dropped in turn. */
+  held: Push[] | null;
+  isHoled: boolean;
+  turn: number;
+}
+
+/** Where an event stands in its channel. */
+function numberOf(event: Push): number {
+  return event.event === "gap" ? Number((event.data as { from: number }).from) : (event.seq ?? 0);
+}
 
 const RETRIES = [500, 1000, 2000, 4000, 8000];
 /** Close codes of the daemon. */
@@ -76,12 +90,13 @@ export class Client {
   private over = false;
   private stoppedAt: number | null = null;
   /** The greatest number of a kept frame that was passed on. */
-  private last = 0;
-  /** Lines in the frames that were passed on. */
+  last = 0;
+  /** Lines in the frames that were passed on and no page has shown before. */
   private lines = 0;
   /** Frames that arrived while older ones are being replayed. */
   private early: Frame[] | null = null;
-  private server: string | null = null;
+  /** What the daemon calls itself. */
+  server: string | null = null;
   private role = "owner";
   sessionId: string | null = null;
   isOnline = false;
@@ -91,6 +106,8 @@ export class Client {
     private readonly hooks: Hooks,
     /** The session to come back to, or `latest`. */
     private resume: string,
+    /** The last frame of a session that an earlier page has shown. */
+    private readonly seen: (session: string) => number = () => 0,
   ) {}
 
   connect(): void {
@@ -169,7 +186,7 @@ export class Client {
     this.resume = session;
     if (!resumed) this.last = 0;
     this.hooks.session(session, resumed, this.role);
-    for (const [channel, subscription] of this.channels) this.listen(channel, subscription);
+    for (const [channel, subscription] of this.channels) void this.listen(channel, subscription);
     if (resumed) void this.replay();
     this.hooks.phase({ is: "online" });
   }
@@ -195,7 +212,7 @@ export class Client {
     const number = Number(frame.n);
     if (number <= this.last) return;
     this.last = number;
-    if (typeof frame.out === "string") this.lines += frame.out.split("\n").length - 1;
+    if (typeof frame.out === "string" && number > this.seen(this.sessionId ?? "")) this.lines += frame.out.split("\n").length - 1;
     this.hooks.frame(frame);
   }
 
@@ -240,13 +257,13 @@ export class Client {
     });
   }
 
-  /** Listen to a channel; the answer ends it. */
-  on<Name extends Channel>(channel: Name, listener: (event: Extract<Push, { channel: Name }>) => void, more: Record<string, string> = {}): () => void {
+  /** Listen to a channel, after the number of what is known of it already; the answer ends it. */
+  on<Name extends Channel>(channel: Name, listener: (event: Extract<Push, { channel: Name }>) => void, more: Record<string, string> = {}, since: number | null = null): () => void {
     let subscription = this.channels.get(channel);
     if (subscription === undefined) {
-      subscription = { listeners: new Set(), more, seq: 0 };
+      subscription = { listeners: new Set(), more, seq: since, held: null, isHoled: false, turn: 0 };
       this.channels.set(channel, subscription);
-      if (this.isOnline) this.listen(channel, subscription);
+      if (this.isOnline) void this.listen(channel, subscription);
     }
     subscription.listeners.add(listener as Listener);
     return () => {
@@ -257,21 +274,49 @@ export class Client {
     };
   }
 
-  private listen(channel: Channel, { more, seq }: Subscription): void {
-    const since = seq > 0 ? { since: { [channel]: seq } } : {};
-    this.request("subscribe", { channels: [channel], ...more, ...since }).catch(() => undefined);
+  /** Listen, and first get what was missed: until then what arrives may be newer, and waits. */
+  private async listen(channel: Channel, subscription: Subscription): Promise<void> {
+    const { more, seq } = subscription;
+    const since = seq === null ? {} : { since: { [channel]: seq } };
+    subscription.turn += 1;
+    const turn = subscription.turn;
+    subscription.held = seq === null ? null : [];
+    subscription.isHoled = false;
+    const isWhole = await this.request("subscribe", { channels: [channel], ...more, ...since }).then(() => true, () => false);
+    if (turn !== subscription.turn || subscription.held === null) return;
+    const { held } = subscription;
+    const isHoled = subscription.isHoled || !isWhole;
+    subscription.held = null;
+    for (const event of held.sort((one, two) => numberOf(one) - numberOf(two))) {
+      // Behind a hole everything comes again.
+      if (isHoled && numberOf(event) > (subscription.seq ?? 0) + 1) break;
+      this.pass(subscription, event);
+    }
+    if (isHoled && isWhole) void this.listen(channel, subscription);
   }
 
   private pushed(event: Push): void {
     if (event.channel === "workspace" && event.event === "stopping") this.stoppedAt = this.hooks.now();
     const subscription = this.channels.get(event.channel);
     if (subscription === undefined) return;
-    if (typeof event.seq === "number") {
-      // Sent twice when it was both kept and on its way.
-      if (event.seq <= subscription.seq) return;
+    if (event.event === "dropped" && subscription.seq !== null) {
+      if (subscription.held === null) void this.listen(event.channel, subscription);
+      else subscription.isHoled = true;
+    } else if (subscription.held !== null) {
+      subscription.held.push(event);
+    } else {
+      this.pass(subscription, event);
+    }
+  }
+
+  /** Tell an event to those who listen, unless they have heard it. */
+  private pass(subscription: Subscription, event: Push): void {
+    if (event.event === "gap") {
+      subscription.seq = Math.max(subscription.seq ?? 0, Number((event.data as { to: number }).to));
+    } else if (typeof event.seq === "number") {
+      if (event.seq <= (subscription.seq ?? 0)) return;
       subscription.seq = event.seq;
     }
-    if (event.event === "dropped" && subscription.seq > 0) return this.listen(event.channel, subscription);
     for (const listener of subscription.listeners) listener(event);
   }
 }

@@ -576,15 +576,86 @@ export type DocCells = { text: string, form?: TextForm, };
 export type DocCellsAnswer = { cells: Array<DocCell>, };
 
 /**
+ * Documents and sources of the project, by path.
+ */
+export type DocList = { 
+/**
+ * Only those with this text in their path or title.
+ */
+find?: string, 
+/**
+ * At most 1,000; 200 if absent.
+ */
+limit?: number, };
+
+export type DocListAnswer = { documents: Array<DocumentInfo>, };
+
+/**
+ * The text of a document or source of the project: `.md`, `.bt`, `.btscript`, for owners also `.erl`, `.toml`.
+ */
+export type DocRead = { 
+/**
+ * Relative to the project; or `beamtalk:tour`.
+ */
+path: string, };
+
+export type DocReadAnswer = { text: string, sha256: string, 
+/**
+ * Whether the one who asked may write it.
+ */
+writable: boolean, };
+
+/**
+ * Write a document or source of the project as a whole; a source is loaded too.
+ */
+export type DocWrite = { 
+/**
+ * A `.md`, `.bt` or `.btscript` below the project.
+ */
+path: string, text: string, 
+/**
+ * Of the text that was read; absent when there was none.
+ */
+base_sha256?: string, };
+
+export type DocWriteAnswer = { sha256: string, 
+/**
+ * Classes that were loaded.
+ */
+classes: Array<string>, 
+/**
+ * Why the image keeps the code it had; the file is written all the same.
+ */
+errors: Array<LoadError>, };
+
+/**
  * Documentation of a class, of a method, or of Erlang.
  */
-export type Docs = { class?: string, erlang_module?: string, selector?: string, side?: Side, };
+export type Docs = { class?: string, 
+/**
+ * Of a finding, as in `E0201`.
+ */
+code?: string, erlang_module?: string, selector?: string, side?: Side, };
 
 export type DocsAnswer = { 
 /**
  * Markdown.
  */
 docs: string, };
+
+export type DocumentInfo = { path: string, 
+/**
+ * The first heading; else the name of the file.
+ */
+title: string, 
+/**
+ * How many blocks of code are run as examples.
+ */
+cells: number, bytes: number, 
+/**
+ * Milliseconds since 1970.
+ */
+changed_at: number, };
 
 /**
  * Record messages between actors.
@@ -707,12 +778,16 @@ export type ErlangComplete = { prefix?: string, module?: string, };
 
 export type ErlangCompleteAnswer = { completions: Array<Completion>, };
 
-export type ErrorBody = { kind: ErrorKind, message: string, class?: string, selector?: string, hint?: string, location?: Location, stack?: Array<Frame>, details?: Record<string, unknown>, diagnostics?: Array<Diagnostic>, };
+export type ErrorBody = { kind: ErrorKind, message: string, class?: string, selector?: string, hint?: string, location?: Location, stack?: Array<Frame>, details?: Record<string, unknown>, diagnostics?: Array<Diagnostic>, 
+/**
+ * A reference to the exception.
+ */
+ref?: string, };
 
 /**
  * What went wrong: stable and machine-readable.
  */
-export type ErrorKind = "invalid_request" | "unknown_op" | "missing_parameter" | "invalid_parameter" | "duplicate_id" | "message_too_large" | "forbidden" | "policy_denied" | "capability_disabled" | "eval_limit" | "read_limit" | "ref_gone" | "compiler_limit" | "compiler_crash" | "busy" | "timeout" | "interrupted" | "no_input_pending" | "node_down" | "node_starting" | "shutting_down" | "audit_failed" | "session_not_found" | "session_expired" | "cross_session_mutation_unsupported" | "tree_error" | "compile_failed" | "parse_error" | "undefined_variable" | "class_not_found" | "selector_not_found" | "no_source_file" | "module_not_loaded" | "actors_exist" | "incompatible_reload" | "native_compile_failed" | "invalid_actor" | "actor_not_alive" | "inspect_failed" | "file_not_found" | "read_error" | "write_failed" | "lock_mismatch" | "load_failed" | "not_found" | "flush_io_error" | "name_conflict" | "version_conflict" | "file_changed" | "no_source" | "no_class_declared" | "multiple_classes_declared" | "class_name_mismatch" | "class_already_loaded" | "target_exists" | "target_outside_project" | "revert_not_possible" | "revert_install_failed" | "unsupported_revert_kind" | "reload_failed" | "no_workspace" | "internal_error" | string;
+export type ErrorKind = "invalid_request" | "unknown_op" | "missing_parameter" | "invalid_parameter" | "duplicate_id" | "message_too_large" | "forbidden" | "policy_denied" | "capability_disabled" | "eval_limit" | "read_limit" | "ref_gone" | "compiler_limit" | "compiler_crash" | "busy" | "timeout" | "interrupted" | "no_input_pending" | "node_down" | "node_starting" | "shutting_down" | "audit_failed" | "session_not_found" | "session_expired" | "cross_session_mutation_unsupported" | "tree_error" | "compile_failed" | "parse_error" | "undefined_variable" | "class_not_found" | "selector_not_found" | "no_source_file" | "module_not_loaded" | "actors_exist" | "incompatible_reload" | "native_compile_failed" | "invalid_actor" | "actor_not_alive" | "inspect_failed" | "file_not_found" | "read_error" | "write_failed" | "lock_mismatch" | "load_failed" | "not_found" | "flush_io_error" | "name_conflict" | "version_conflict" | "file_changed" | "pending_changes" | "no_source" | "no_class_declared" | "multiple_classes_declared" | "class_name_mismatch" | "class_already_loaded" | "target_exists" | "target_outside_project" | "revert_not_possible" | "revert_install_failed" | "unsupported_revert_kind" | "reload_failed" | "no_workspace" | "internal_error" | string;
 
 /**
  * Run code in the session. Output comes before the answer.
@@ -854,7 +929,11 @@ export type Format = { code: string, };
 
 export type FormatAnswer = { text: string, };
 
-export type Frame = { class?: string, selector?: string, file?: string, line?: number, };
+export type Frame = { class?: string, selector?: string, file?: string, line?: number, 
+/**
+ * References to what the message that failed was sent to, and with.
+ */
+receiver?: string, arguments?: Array<string>, };
 
 /**
  * Which side counts.
@@ -2171,6 +2250,9 @@ export type Operations = {
   "cancel": { request: Cancel, answer: ValueAnswer },
   "replay": { request: Replay, answer: ReplayAnswer },
   "desk-read": { request: DeskRead, answer: DeskReadAnswer },
+  "doc-list": { request: DocList, answer: DocListAnswer },
+  "doc-read": { request: DocRead, answer: DocReadAnswer },
+  "doc-write": { request: DocWrite, answer: DocWriteAnswer },
   "desk-write": { request: DeskWrite, answer: DeskWriteAnswer },
   "list-classes": { request: ListClasses, answer: ListClassesAnswer },
   "methods": { request: Methods, answer: MethodsAnswer },

@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::sync::oneshot;
 
 use super::Hub;
-use crate::approvals::{Origin, Request, Verdict};
+use crate::approvals::{Begun, Origin, Request, Verdict};
 use crate::error::refusal;
 use crate::link::Failure;
 use crate::mail::{Box as MailBox, Draft, Message, USER};
@@ -20,40 +20,55 @@ use crate::session::shared::{Command, SessionShared};
 /// Who answers when nobody does.
 const NOBODY: &str = "nobody";
 const NO_ANSWER: &str = "no answer";
+const EOPNOTSUPP: u32 = 95;
 
 impl Hub {
-    /// Let a question wait for a person, and tell everybody of it.
-    pub(crate) fn ask_person(self: &Arc<Self>, request: Request, origin: Origin) -> Result<String, Refusal> {
-        let (session, kind, expires) = (request.session.clone(), request.kind, request.expires);
-        let id = self.approvals.add(request, origin)?;
-        let source = session.as_deref().unwrap_or("workspace");
-        self.events
-            .emit(source, "ApprovalAsked", json!({"kind": kind, "id": id}));
-        self.touch();
-        if let Some(expires) = expires {
-            let left = Duration::from_secs(expires.saturating_sub(now_seconds()));
-            let (hub, id) = (Arc::downgrade(self), id.clone());
-            tokio::spawn(async move {
-                tokio::time::sleep(left).await;
-                if let Some(hub) = hub.upgrade() {
-                    // Answered meanwhile is all the better.
-                    let verdict = Verdict::Reject(NO_ANSWER.to_owned());
-                    drop(hub.answer(&id, verdict, None, NOBODY).await);
-                }
-            });
-        }
-        Ok(id)
+    /// What nobody answers in time is rejected.
+    fn expire(self: &Arc<Self>, id: &str, expires: Option<u64>) {
+        let Some(expires) = expires else { return };
+        let left = Duration::from_secs(expires.saturating_sub(now_seconds()));
+        let (hub, id) = (Arc::downgrade(self), id.to_owned());
+        tokio::spawn(async move {
+            tokio::time::sleep(left).await;
+            if let Some(hub) = hub.upgrade() {
+                // Answered meanwhile is all the better.
+                let verdict = Verdict::Reject(NO_ANSWER.to_owned());
+                drop(hub.answer(&id, verdict, None, NOBODY).await);
+            }
+        });
     }
 
-    /// A question of a session, until it is answered.
+    /// Questions of before the daemon was started: those of sessions that are gone go too, the others run out.
+    pub(crate) fn go_on_asking(self: &Arc<Self>) {
+        for request in self.approvals.list(None) {
+            match &request.session {
+                Some(session) if self.session(session).is_err() => self.approvals.session_gone(session),
+                _ => self.expire(&request.id, request.expires),
+            }
+        }
+    }
+
+    /// A question of a session, until it is answered. It is withdrawn when the one who waits goes.
     pub(crate) async fn ask_and_wait(self: &Arc<Self>, session: &str, text: &str) -> Result<String, Refusal> {
         let (tell, told) = oneshot::channel();
-        let asked = Asked {
-            hub: Arc::clone(self),
-            id: self.ask_person(Request::question(session, text), Origin::Question(tell))?,
+        let request = Request::question(session, text);
+        let (kind, expires) = (request.kind, request.expires);
+        let verdict = match self.approvals.ask(request, tell)? {
+            Begun::Answered(verdict) => Ok(verdict),
+            Begun::Waits(id) => {
+                self.events
+                    .emit(session, "ApprovalAsked", json!({"kind": kind, "id": id}));
+                self.touch();
+                self.expire(&id, expires);
+                let asked = Asked {
+                    hub: Arc::clone(self),
+                    id,
+                };
+                let verdict = told.await;
+                drop(asked);
+                verdict
+            }
         };
-        let verdict = told.await;
-        drop(asked);
         match verdict {
             Ok(Verdict::Answer(text)) => Ok(format!("{text}\n")),
             Ok(Verdict::Approve { .. }) => Ok("approved\n".to_owned()),
@@ -70,8 +85,12 @@ impl Hub {
         let screen = screen.trim_end();
         let Some(found) = pattern.find(screen) else { return };
         let request = Request::backend(&session.id, found.as_str().trim(), screen);
-        if let Ok(id) = self.approvals.add(request, Origin::Backend) {
+        let expires = request.expires;
+        if let Ok((id, is_new)) = self.approvals.add_backend(request) {
             self.touch();
+            if is_new {
+                self.expire(&id, expires);
+            }
             // It went on while we looked.
             if session.state() != State::Waiting {
                 self.approvals.give_up(&id);
@@ -116,10 +135,17 @@ impl Hub {
         self.touch();
         match (origin, passed) {
             // Who asked is gone: so is the question.
-            (Origin::Question(tell), _) => tell.send(verdict).map_err(|_| Refusal::NOT_FOUND),
+            (Origin::Question(Some(tell)), _) => tell.send(verdict).map_err(|_| Refusal::NOT_FOUND),
+            (Origin::Question(None), _) => {
+                self.approvals.unheard(request, verdict);
+                Ok(())
+            }
             (_, Ok(())) => Ok(()),
             (origin, Err(refused)) => {
-                let is_over = refused.errno == 2 || &*refused.text == "request changed" || by == NOBODY;
+                // What cannot be rejected waits on for a person.
+                let is_over = refused.errno == 2
+                    || &*refused.text == "request changed"
+                    || (by == NOBODY && refused.errno != EOPNOTSUPP);
                 if !is_over {
                     self.approvals.put_back(request, origin);
                 }
@@ -187,6 +213,9 @@ struct Asked {
 
 impl Drop for Asked {
     fn drop(&mut self) {
-        self.hub.approvals.give_up(&self.id);
+        // Who was cut off by the end of the daemon may ask again.
+        if !self.hub.is_stopping() {
+            self.hub.approvals.give_up(&self.id);
+        }
     }
 }

@@ -134,7 +134,7 @@ impl Hub {
             events: Events::open(&places.state, limits.events_kept, limits.event_lag)?,
             audit: Audit::open(&places.state)?,
             mail: Mail::new(places.state.join("mail"), limits.inbox, limits.completed),
-            approvals: Approvals::default(),
+            approvals: Approvals::open(&places.state),
             secrets: Secrets::load(&places.state, limits.tokens)?,
             links: Links::new(workspace),
             sessions: Mutex::new(Vec::new()),
@@ -210,9 +210,9 @@ impl Hub {
         number
     }
 
-    /// Forget the number of what was removed.
-    pub(crate) fn forget_qid(&self, path: &str) {
-        lock(&self.qids).remove(path);
+    /// Forget the numbers of what was removed, and of everything below it.
+    pub(crate) fn forget_qids_below(&self, path: &str) {
+        crate::link::forget_below(&mut lock(&self.qids), path);
     }
 
     /// Forget the numbers of what was removed: every path with this name in it.
@@ -268,12 +268,12 @@ impl Hub {
     /// The session is gone: out of the tree, its record kept aside.
     pub(crate) fn forget(&self, shared: &Arc<SessionShared>) {
         lock(&self.sessions).retain(|session| session.id != shared.id);
-        self.links.forget_session(&shared.id);
         self.approvals.session_gone(&shared.id);
         self.secrets.drop_session_token(&shared.id);
         self.close_door(&shared.id);
         self.drop_guests(|who| *who == Who::Session(shared.id.clone()));
         let record = shared.record();
+        self.links.forget_session(&shared.id, record.cwd.as_ref());
         if let Err(error) = shared.save().and_then(|()| {
             let aside = self.places.exited().join(&shared.id);
             std::fs::rename(&shared.directory, &aside)?;

@@ -6,8 +6,9 @@ use std::os::unix::net::UnixDatagram;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use beamtalk_ninep::{Hangup, Limits, Owner, Peer};
+use beamtalk_ninep::{Dialect, Hangup, Limits, Owner, Peer, Refusal, Reply};
 use rustix::fs::{AtFlags, Mode};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 
 use super::Hub;
@@ -112,6 +113,28 @@ fn is_confined(stream: &UnixStream, peer: Peer, owner: u32) -> bool {
     gone || confined != Some(false)
 }
 
+/// Those that are told why they cannot come in, at a time; and how long they may take to say something.
+static TURNED_AWAY: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(64);
+const GREETING: Duration = Duration::from_millis(100);
+
+/// Answer the first message with an error. Who comes when even for that there is no place is not answered.
+async fn turn_away(mut stream: UnixStream) {
+    let Ok(_place) = TURNED_AWAY.try_acquire() else {
+        return;
+    };
+    let mut greeting = [0; 64];
+    let heard = tokio::time::timeout(GREETING, stream.read(&mut greeting)).await;
+    if matches!(heard, Ok(Ok(count)) if count > 0) {
+        let refused = Reply::Error {
+            ename: Refusal::TOO_MANY_REQUESTS.text.into_owned(),
+        };
+        let mut frame = Vec::new();
+        refused.encode(beamtalk_ninep::NOTAG, Dialect::Plan9, &mut frame);
+        // Who does not listen is gone all the same.
+        drop(stream.write_all(&frame).await);
+    }
+}
+
 /// Look at the credentials before a byte is read.
 fn admit(stream: UnixStream, hub: &Arc<Hub>, entrance: &Entrance) {
     let owner = rustix::process::geteuid().as_raw();
@@ -168,6 +191,7 @@ fn admit(stream: UnixStream, hub: &Arc<Hub>, entrance: &Entrance) {
         .count();
     if taken >= places {
         drop(entry("too many connections"));
+        tokio::spawn(turn_away(stream));
         return;
     }
     if entry("ok").is_err() {

@@ -13,6 +13,8 @@ use super::{Failure, Live, lock};
 /// How much of the Transcript, and how many entries of the change log, a follower may be behind.
 const TRANSCRIPT_BYTES: usize = 4 << 20;
 const ENTRIES: usize = 1_024;
+/// Classes that are asked for before they are wanted.
+const AHEAD: usize = 24;
 
 /// One method of a class.
 #[derive(Clone, Debug)]
@@ -27,6 +29,8 @@ pub(crate) struct ClassText {
     pub(crate) told: BrowseClassAnswer,
     /// Sorted by side and selector; what the compiler made is left out.
     pub(crate) methods: Vec<MethodText>,
+    /// Over all of it: a class whose text is another has another.
+    pub(crate) hash: u64,
 }
 
 /// A method as its file has it: its documentation, then its definition. The side is told by the directory.
@@ -75,6 +79,7 @@ pub(crate) fn without_side(source: &str) -> (String, Option<u32>) {
 
 impl ClassText {
     fn new(mut told: BrowseClassAnswer) -> Self {
+        let hash = super::hash(&serde_json::to_vec(&told).unwrap_or_default());
         let mut methods: Vec<MethodText> = std::mem::take(&mut told.methods)
             .into_iter()
             .filter(|method| method.source_status != "synthetic")
@@ -85,7 +90,7 @@ impl ClassText {
             })
             .collect();
         methods.sort_by(|one, other| (one.side, &one.selector).cmp(&(other.side, &other.selector)));
-        ClassText { told, methods }
+        ClassText { told, methods, hash }
     }
 
     pub(crate) fn method(&self, side: Side, selector: &str) -> Option<&MethodText> {
@@ -155,8 +160,36 @@ impl Log {
 struct Classes {
     names: Option<Arc<Vec<String>>>,
     texts: BTreeMap<String, Arc<ClassText>>,
+    /// Those that are being asked for; whoever wants one too waits for it.
+    asked: BTreeMap<String, Arc<tokio::sync::Mutex<()>>>,
+    /// The last that was wanted.
+    last: String,
     /// Grows with everything that is taken back: an answer that was asked for before is not kept.
     age: u64,
+}
+
+impl Classes {
+    /// Note that a class is wanted; those that will be next if somebody goes through them in order.
+    fn wanted(&mut self, name: &str) -> Vec<String> {
+        if self.last == name {
+            return Vec::new();
+        }
+        let last = std::mem::replace(&mut self.last, name.to_owned());
+        let Some(names) = &self.names else {
+            return Vec::new();
+        };
+        let Ok(at) = names.binary_search_by(|known| known.as_str().cmp(name)) else {
+            return Vec::new();
+        };
+        let before = at.checked_sub(1).and_then(|before| names.get(before));
+        if before != Some(&last) {
+            return Vec::new();
+        }
+        let next = names.iter().skip(at + 1).take(AHEAD);
+        next.filter(|name| !self.texts.contains_key(*name) && !self.asked.contains_key(*name))
+            .cloned()
+            .collect()
+    }
 }
 
 #[derive(Default)]
@@ -180,6 +213,16 @@ impl Known {
         classes.age += 1;
         classes.names = None;
         classes.texts.remove(class);
+    }
+
+    /// Grows with everything that is heard of any class.
+    pub(crate) fn class_age(&self) -> u64 {
+        lock(&self.classes).age
+    }
+
+    /// The same of actors.
+    pub(crate) fn actor_age(&self) -> u64 {
+        lock(&self.actors).age
     }
 
     pub(crate) fn forget_all(&self) {
@@ -240,8 +283,32 @@ impl Live {
         Ok(names)
     }
 
-    /// A class with its methods.
-    pub(crate) async fn class(&self, name: &str) -> Result<Arc<ClassText>, Refusal> {
+    /// A class with its methods. Who goes through the classes in order finds the next ones there already.
+    pub(crate) async fn class(self: &Arc<Self>, name: &str) -> Result<Arc<ClassText>, Refusal> {
+        let next = lock(&self.known.classes).wanted(name);
+        for name in next {
+            let live = Arc::clone(self);
+            // Who wants it hears what went wrong.
+            tokio::spawn(async move { drop(live.fetch(&name).await) });
+        }
+        self.fetch(name).await
+    }
+
+    async fn fetch(&self, name: &str) -> Result<Arc<ClassText>, Refusal> {
+        let turn = {
+            let mut classes = lock(&self.known.classes);
+            if let Some(text) = classes.texts.get(name) {
+                return Ok(Arc::clone(text));
+            }
+            Arc::clone(classes.asked.entry(name.to_owned()).or_default())
+        };
+        let _turn = turn.lock().await;
+        let outcome = self.fetch_now(name).await;
+        lock(&self.known.classes).asked.remove(name);
+        outcome
+    }
+
+    async fn fetch_now(&self, name: &str) -> Result<Arc<ClassText>, Refusal> {
         let age = {
             let classes = lock(&self.known.classes);
             if let Some(text) = classes.texts.get(name) {
@@ -262,6 +329,13 @@ impl Live {
             classes.texts.insert(name.to_owned(), Arc::clone(&text));
         }
         Ok(text)
+    }
+
+    /// Ask for the actors before somebody wants them: from then on they are kept by what is told of them.
+    pub(super) fn know_actors(self: &Arc<Self>) {
+        let live = Arc::clone(self);
+        // Who wants them hears what went wrong.
+        tokio::spawn(async move { drop(live.actors().await) });
     }
 
     /// The actors by process id.

@@ -1,5 +1,7 @@
 //! What the workspace tells, taken in and told on as events of the daemon.
 
+use std::sync::Arc;
+
 use beamtalk_wire::answers::Actor;
 use beamtalk_wire::requests::Approvals;
 use beamtalk_wire::{
@@ -10,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::known::bare;
 use super::{Link, Live};
+use crate::tree::names;
 
 #[derive(Serialize)]
 struct EntryLine<'a> {
@@ -47,17 +50,19 @@ pub(crate) fn entry_line(entry: &Entry, active: bool) -> String {
 }
 
 impl Link {
-    pub(super) fn told(&self, live: &Live, push: Push) {
+    pub(super) fn told(&self, live: &Arc<Live>, push: Push) {
         match push.event {
             Event::Transcript(TranscriptEvent::Text { text, .. }) => {
                 live.known.transcript.push(text.as_bytes());
                 live.signal.bump();
             }
-            Event::Classes(
-                ClassesEvent::Loaded { class, .. }
-                | ClassesEvent::Changed { class, .. }
-                | ClassesEvent::Removed { class, .. },
-            ) => live.known.forget_class(&class),
+            Event::Classes(ClassesEvent::Loaded { class, .. } | ClassesEvent::Changed { class, .. }) => {
+                live.known.forget_class(&class);
+            }
+            Event::Classes(ClassesEvent::Removed { class, .. }) => {
+                live.known.forget_class(&class);
+                self.forget(&format!("/classes/{class}"));
+            }
             Event::Classes(ClassesEvent::Dropped { .. }) => live.known.forget_all(),
             Event::Actors(ActorsEvent::Spawned {
                 pid,
@@ -79,12 +84,28 @@ impl Link {
             }
             Event::Actors(ActorsEvent::Stopped { pid, class, reason }) => {
                 live.known.actor_went(&pid);
+                self.forget(&format!("/actors/{}", bare(&pid)));
                 let data = json!({"class": class, "pid": bare(&pid), "reason": reason});
                 self.emit("ActorStopped", data);
             }
-            Event::Actors(ActorsEvent::Dropped { .. }) => live.known.forget_actors(),
+            Event::Actors(ActorsEvent::Dropped { .. }) => {
+                live.known.forget_actors();
+                live.know_actors();
+            }
             Event::Workspace(WorkspaceEvent::Logged { entry }) => {
                 live.known.forget_class(&entry.class);
+                if let (ChangeKind::RemoveMethod, Some(selector)) = (entry.kind, &entry.selector) {
+                    let side = if entry.side == Some(Side::Class) {
+                        ".class/"
+                    } else {
+                        ""
+                    };
+                    self.forget(&format!(
+                        "/classes/{}/{side}{}",
+                        entry.class,
+                        names::encode(selector)
+                    ));
+                }
                 live.known.log.push(entry.seq, entry_line(&entry, true));
                 live.signal.bump();
                 self.emit_change(&entry);

@@ -10,6 +10,7 @@ use std::time::SystemTime;
 use beamtalk_ninep::{Attachment, Error, File, Stat, mode};
 
 use super::aside::{Shelf, is_temporary, takes_asides};
+use super::snapshots::{Listing, Snapshots};
 use crate::error::errno_of;
 use crate::tree::names;
 
@@ -59,7 +60,7 @@ impl Seen {
         }
     }
 
-    fn of(stat: &Stat) -> Self {
+    pub(super) fn of(stat: &Stat) -> Self {
         Seen {
             is_directory: stat.is_directory(),
             mode: (stat.mode & 0o777) as u16,
@@ -99,6 +100,10 @@ pub(super) struct Opening {
 
 pub(super) struct Files {
     tree: Attachment,
+    /// By a connection of its own: whoever waits for an answer there reads the answers of all others too, and hands
+    /// them over.
+    live: Attachment,
+    snapshots: Snapshots,
     handles: Mutex<(u64, BTreeMap<u64, Handle>)>,
     shelf: Mutex<Shelf>,
 }
@@ -119,16 +124,19 @@ fn only_aside(path: &str) -> bool {
 }
 
 impl Files {
-    pub(super) fn new(tree: Attachment) -> Self {
+    pub(super) fn new(tree: Attachment, live: Attachment) -> Self {
         Files {
             tree,
+            live,
+            snapshots: Snapshots::default(),
             handles: Mutex::default(),
             shelf: Mutex::default(),
         }
     }
 
-    pub(super) fn tree(&self) -> &Attachment {
-        &self.tree
+    /// The connection on which somebody may wait.
+    pub(super) fn patient(&self) -> &Attachment {
+        &self.live
     }
 
     pub(super) fn look(&self, path: &str) -> Result<Seen, Errno> {
@@ -141,19 +149,26 @@ impl Files {
                 is_live: false,
             });
         }
-        let (_, name) = split(path);
+        let (directory, name) = split(path);
         if only_aside(path) && !name.starts_with('.') {
             return Err(NOT_FOUND);
+        }
+        if let Some(snapshot) = self.snapshots.get(&self.tree, directory) {
+            let found = snapshot.files.get(name);
+            return found.map(|(seen, _)| seen.clone()).ok_or(NOT_FOUND);
         }
         Ok(Seen::of(&self.tree.stat(path)?))
     }
 
-    pub(super) fn list(&self, path: &str) -> Result<Vec<(String, Seen)>, Errno> {
-        let stats = self.tree.list(path)?;
-        Ok(stats
-            .iter()
-            .map(|stat| (stat.name.clone(), Seen::of(stat)))
-            .collect())
+    pub(super) fn list(&self, path: &str) -> Result<Listing, Errno> {
+        self.snapshots.read(&self.tree, path)
+    }
+
+    /// The content of a file that was read with its directory.
+    fn kept(&self, path: &str) -> Option<Arc<Vec<u8>>> {
+        let (directory, name) = split(path);
+        let snapshot = self.snapshots.get(&self.tree, directory)?;
+        snapshot.files.get(name)?.1.clone()
     }
 
     fn keep(&self, handle: Handle) -> u64 {
@@ -179,6 +194,18 @@ impl Files {
             };
             return Ok(self.keep(Handle::Document(document)));
         }
+        if !how.writes
+            && let Some(content) = self.kept(path)
+        {
+            return Ok(self.keep(Handle::Document(Document {
+                path: path.to_owned(),
+                bytes: content.as_ref().clone(),
+                is_dirty: false,
+                appends: false,
+                is_aside: false,
+                is_append_only: false,
+            })));
+        }
         let mode = match (how.reads, how.writes) {
             (true, true) => 2,
             (false, true) => 1,
@@ -186,7 +213,7 @@ impl Files {
         };
         let stat = self.tree.stat(path)?;
         if Seen::of(&stat).is_live {
-            let file = self.tree.open(path, mode)?;
+            let file = self.live.open(path, mode)?;
             let writer = file.writer();
             let handle = Handle::Live(Arc::new(Mutex::new(file)), Arc::new(writer));
             return Ok(self.keep(handle));
@@ -329,6 +356,17 @@ impl Files {
             }
         }
         outcome
+    }
+
+    pub(super) fn is_dirty(&self, handle: u64) -> bool {
+        matches!(lock(&self.handles).1.get(&handle), Some(Handle::Document(document)) if document.is_dirty)
+    }
+
+    /// What was written is not all there is: it does not take effect.
+    pub(super) fn abandon(&self, handle: u64) {
+        if let Some(Handle::Document(document)) = lock(&self.handles).1.get_mut(&handle) {
+            document.is_dirty = false;
+        }
     }
 
     fn put_aside(&self, path: &str, bytes: Vec<u8>, mode: u16) -> Result<(), Errno> {

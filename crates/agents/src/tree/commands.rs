@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use beamtalk_ninep::Refusal;
+use tokio::sync::oneshot;
 
 use super::TreeNode;
 use super::place::Place;
@@ -20,19 +21,38 @@ const TOKEN_USAGE: &str =
     "usage: mint <name> <read|control|session> [<id>] [ttl=<seconds>] | revoke <name> | list";
 
 impl TreeNode {
-    /// Run the lines of one write in order; the first failure ends them.
-    pub(super) async fn run_lines(self: Arc<Self>, text: String) -> Result<String, Refusal> {
+    /// Run the lines of one write in order; the first failure ends them. A quoted text may have lines of its own.
+    /// `gone` is told when nobody waits for the answer any more.
+    pub(super) async fn run_lines(
+        self: Arc<Self>,
+        text: String,
+        mut gone: oneshot::Receiver<()>,
+    ) -> Result<String, Refusal> {
         let mut answer = String::new();
-        let mut lines: Vec<&str> = text.split('\n').collect();
-        if lines.len() > 1 && lines.last() == Some(&"") {
-            lines.pop();
-        }
-        for line in lines {
-            let words = split_words(line).ok_or_else(|| refusal("unknown command"))?;
+        let mut lines = text.split('\n').peekable();
+        let mut is_first = true;
+        while let Some(line) = lines.next() {
+            // The end of the last line begins no other.
+            if line.is_empty() && lines.peek().is_none() && !is_first {
+                break;
+            }
+            is_first = false;
+            let mut command = line.to_owned();
+            let words = loop {
+                match (split_words(&command), lines.peek()) {
+                    (Some(words), _) => break words,
+                    (None, Some(more)) => {
+                        command.push('\n');
+                        command.push_str(more);
+                        lines.next();
+                    }
+                    (None, None) => return Err(refusal("unknown command")),
+                }
+            };
             let verb = words.first().cloned().unwrap_or_default();
             // What cannot be recorded is not done.
             self.hub.audit.ready()?;
-            let outcome = self.run_line(&words).await;
+            let outcome = self.run_line(&words, &mut gone).await;
             let result = match &outcome {
                 Ok(_) => "ok".to_owned(),
                 Err(refused) if refused.errno == 13 => "denied".to_owned(),
@@ -46,7 +66,7 @@ impl TreeNode {
         Ok(answer)
     }
 
-    async fn run_line(&self, words: &[String]) -> Result<String, Refusal> {
+    async fn run_line(&self, words: &[String], gone: &mut oneshot::Receiver<()>) -> Result<String, Refusal> {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match &self.place {
             Place::Top("ctl") => self.run_top(&words).await,
@@ -63,7 +83,7 @@ impl TreeNode {
                 }
                 _ => Err(refusal(USER_USAGE)),
             },
-            Place::File(id, _) => self.run_session(id, &words).await,
+            Place::File(id, _) => self.run_session(id, &words, gone).await,
             _ => Err(refusal("unknown command")),
         }
     }
@@ -125,7 +145,12 @@ impl TreeNode {
         }
     }
 
-    async fn run_session(&self, id: &str, words: &[&str]) -> Result<String, Refusal> {
+    async fn run_session(
+        &self,
+        id: &str,
+        words: &[&str],
+        gone: &mut oneshot::Receiver<()>,
+    ) -> Result<String, Refusal> {
         let session = self.hub.session(id)?;
         if let ["complete", message] = words {
             self.check_mailbox(id, true)?;
@@ -139,7 +164,10 @@ impl TreeNode {
             if body.trim().is_empty() {
                 return Err(refusal(SESSION_USAGE));
             }
-            return self.hub.ask_and_wait(id, body.trim()).await;
+            return tokio::select! {
+                answer = self.hub.ask_and_wait(id, body.trim()) => answer,
+                _ = gone => Err(refusal("not approved: withdrawn")),
+            };
         }
         self.check_right(&session, Right::Control)?;
         let operation = match words {

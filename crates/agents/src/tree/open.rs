@@ -37,7 +37,15 @@ impl TreeNode {
             Kind::Ctl => {
                 let limit = self.hub.config().limits.ctl_bytes;
                 let node = Arc::clone(&self);
-                let run: RunLines = Arc::new(move |text| detached(Arc::clone(&node).run_lines(text)));
+                let run: RunLines = Arc::new(move |text| {
+                    let (here, gone) = tokio::sync::oneshot::channel();
+                    let work = detached(Arc::clone(&node).run_lines(text, gone));
+                    Box::pin(async move {
+                        // Dropped with the one who waits.
+                        let _here: tokio::sync::oneshot::Sender<()> = here;
+                        work.await
+                    })
+                });
                 Box::new(CtlFile {
                     run,
                     answer: Arc::new(Mutex::new(Vec::new())),

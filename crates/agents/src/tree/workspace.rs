@@ -148,9 +148,13 @@ impl WorkspaceNode {
     }
 
     fn child(self: &Arc<Self>, spot: Spot, name: &str, told: Told) -> Arc<WorkspaceNode> {
+        let parent = match self.told {
+            Told::Nothing => Arc::clone(self),
+            _ => self.with(Told::Nothing),
+        };
         Arc::new(WorkspaceNode {
             tree: self.tree.child(self.tree.place.clone(), name),
-            parent: Some(self.with(Told::Nothing)),
+            parent: Some(parent),
             link: Arc::clone(&self.link),
             rights: self.rights,
             spot,
@@ -247,26 +251,52 @@ impl WorkspaceNode {
         self.content().map_or(0, |content| content.len() as u64)
     }
 
+    /// Version and time of the last change. Those of a class grow with whatever its files have in them, that of all
+    /// classes with whatever is heard of any.
     fn version(&self) -> (u32, u32) {
-        let content = match (&self.spot, &self.told) {
-            (Spot::Top(_), _) => self.length().to_le_bytes().to_vec(),
-            (Spot::Class(_) | Spot::ClassSide(_), Told::Class(text)) => text
-                .methods
-                .iter()
-                .flat_map(|method| method.source.iter().copied())
-                .collect(),
-            _ => self
-                .content()
-                .map_or_else(Vec::new, |content| content.as_ref().clone()),
-        };
-        self.link.version(self.path(), &content)
+        let of = |content: &[u8]| self.link.version(self.path(), content);
+        match (&self.spot, &self.told) {
+            (Spot::Top(_), _) => of(&self.length().to_le_bytes()),
+            (Spot::Classes, _) => {
+                of(format!("{:?}", self.link.ages().map(|(live, age, _)| (live, age))).as_bytes())
+            }
+            (Spot::Actors, _) => {
+                of(format!("{:?}", self.link.ages().map(|(live, _, age)| (live, age))).as_bytes())
+            }
+            (Spot::Class(class) | Spot::ClassSide(class), Told::Class(text)) => {
+                of(format!("{} {}", text.hash, self.link.error(class)).as_bytes())
+            }
+            _ => match self.content() {
+                Some(content) => of(&content),
+                None => of(&[]),
+            },
+        }
+    }
+
+    /// The qid, but for its version.
+    fn identity(&self) -> Qid {
+        let is_appended = matches!(&self.spot, Spot::Top(row) if row.name == "transcript");
+        Qid {
+            kind: match self.spot.kind() {
+                Kind::Directory => QidKind::DIRECTORY,
+                _ if is_appended => QidKind::APPEND,
+                _ => QidKind::FILE,
+            },
+            version: 0,
+            path: self
+                .tree
+                .hub
+                .qid_path(&format!("{}{}", self.link.key, self.path())),
+        }
     }
 
     fn children(self: &Arc<Self>) -> Vec<Arc<WorkspaceNode>> {
+        // What children lead back to, once for all of them.
+        let parent = self.with(Told::Nothing);
         let fixed = |table: &'static [Row], spot: &dyn Fn(&'static Row) -> Spot| {
             table
                 .iter()
-                .map(|row| self.child(spot(row), row.name, self.told.clone()))
+                .map(|row| parent.child(spot(row), row.name, self.told.clone()))
                 .collect::<Vec<_>>()
         };
         match (&self.spot, &self.told) {
@@ -275,21 +305,22 @@ impl WorkspaceNode {
                 found.extend(
                     names
                         .iter()
-                        .map(|name| self.child(Spot::Class(name.clone()), name, Told::Nothing)),
+                        .map(|name| parent.child(Spot::Class(name.clone()), name, Told::Nothing)),
                 );
                 found
             }
             (Spot::Class(class), Told::Class(text)) => {
                 let of_class = |row| Spot::OfClass(class.clone(), row);
-                let mut found = vec![self.child(Spot::ClassSide(class.clone()), ".class", self.told.clone())];
+                let mut found =
+                    vec![parent.child(Spot::ClassSide(class.clone()), ".class", self.told.clone())];
                 found.extend(fixed(CLASS, &of_class));
-                found.extend(self.methods(class, Side::Instance, text));
+                found.extend(parent.methods(class, Side::Instance, text));
                 found
             }
-            (Spot::ClassSide(class), Told::Class(text)) => self.methods(class, Side::Class, text),
+            (Spot::ClassSide(class), Told::Class(text)) => parent.methods(class, Side::Class, text),
             (Spot::Actors, Told::Actors(actors)) => actors
                 .keys()
-                .map(|pid| self.child(Spot::Actor(pid.clone()), pid, Told::Nothing))
+                .map(|pid| parent.child(Spot::Actor(pid.clone()), pid, Told::Nothing))
                 .collect(),
             (Spot::Actor(name), _) => fixed(ACTOR, &|row| Spot::OfActor(name.clone(), row)),
             (Spot::Changes, _) => fixed(CHANGES, &Spot::OfChanges),
@@ -297,7 +328,7 @@ impl WorkspaceNode {
         }
     }
 
-    fn methods(self: &Arc<Self>, class: &str, side: Side, text: &ClassText) -> Vec<Arc<WorkspaceNode>> {
+    fn methods(self: &Arc<Self>, class: &str, side: Side, text: &Arc<ClassText>) -> Vec<Arc<WorkspaceNode>> {
         let mut found: Vec<(String, Spot)> = text
             .selectors(side)
             .map(|method| {
@@ -313,7 +344,7 @@ impl WorkspaceNode {
         found.sort_by(|one, other| one.0.cmp(&other.0));
         found
             .into_iter()
-            .map(|(name, spot)| self.child(spot, &name, self.told.clone()))
+            .map(|(name, spot)| self.child(spot, &name, Told::Class(Arc::clone(text))))
             .collect()
     }
 
@@ -408,7 +439,12 @@ impl WorkspaceNode {
     }
 
     async fn commit(self: Arc<Self>, bytes: Vec<u8>) -> Result<(), Refusal> {
-        self.tree.recorded(bytes, |bytes| self.change_class(bytes)).await
+        let outcome = self.tree.recorded(bytes, |bytes| self.change_class(bytes)).await;
+        // What was not even tried is told there too.
+        if let (Err(refused), Some(class)) = (&outcome, self.spot.class()) {
+            self.link.note_error(class, &refused.text);
+        }
+        outcome
     }
 
     /// Run the lines of one write in order; the first failure ends them.
@@ -484,7 +520,7 @@ impl Node for WorkspaceNode {
         let kind = self.spot.kind();
         let live = matches!(kind, Kind::Ctl | Kind::Stream | Kind::Rpc);
         let (version, changed) = self.version();
-        let qid = self.qid()?;
+        let qid = self.identity();
         let top_byte = u32::from(qid.kind) << 24;
         Ok(Stat {
             kind: 0,
@@ -509,20 +545,10 @@ impl Node for WorkspaceNode {
     }
 
     fn qid(&self) -> Result<Qid, Refusal> {
-        let kind = self.spot.kind();
-        let live = matches!(kind, Kind::Ctl | Kind::Stream | Kind::Rpc);
-        let is_appended = matches!(&self.spot, Spot::Top(row) if row.name == "transcript");
+        let live = matches!(self.spot.kind(), Kind::Ctl | Kind::Stream | Kind::Rpc);
         Ok(Qid {
-            kind: match kind {
-                Kind::Directory => QidKind::DIRECTORY,
-                _ if is_appended => QidKind::APPEND,
-                _ => QidKind::FILE,
-            },
             version: if live { 0 } else { self.version().0 },
-            path: self
-                .tree
-                .hub
-                .qid_path(&format!("{}{}", self.link.key, self.path())),
+            ..self.identity()
         })
     }
 

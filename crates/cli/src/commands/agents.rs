@@ -413,7 +413,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Prune => sessions::prune(&client),
         Command::Kill { ids } => sessions::kill(&client, &ids),
         Command::Interrupt { id } => sessions::ctl(&client, &id, "interrupt"),
-        Command::Ctl { id, words } => sessions::ctl(&client, &id, &words.join(" ")),
+        Command::Ctl { id, words } => sessions::ctl(&client, &id, &sessions::command_line(&words)),
         Command::Attach {
             id,
             read_only,

@@ -32,14 +32,15 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     };
     let policy = policy(&package, Warnings::Shown);
     // What the image is told to have been made from must be what it was made from, or an edit in between would be
-    // taken for its base and written over: a build under which files changed is made again.
+    // taken for its base and written over: a build under which files changed is made again. So is one whose modules
+    // somebody took away (`clean` in another terminal), or the project would be missing without a word.
     let mut round = 0;
     let (built, faults, texts) = loop {
         let before = texts(&package)?;
         let (built, faults) = build::build_what_compiles(terminal, &package, scope, &policy)?;
         round += 1;
-        let is_settled = same(&before, &texts(&package)?);
-        if is_settled {
+        let is_complete = !faults.is_empty() || modules(&built.plans).all(|path| path.is_file());
+        if is_complete && same(&before, &texts(&package)?) {
             break (built, faults, before);
         }
         if round == ROUNDS {
@@ -59,13 +60,13 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         supervisor: manifest.and_then(|manifest| manifest.supervisor),
         ..ProjectImage::default()
     };
+    // What Erlang's compiler refused has none.
+    image
+        .modules
+        .extend(modules(&built.plans).filter(|path| path.is_file()));
     for plan in &built.plans {
         image.paths.push(plan.output.clone());
         image.paths.push(build::graph::native_output(&plan.output));
-        let modules = plan.module_names.iter();
-        let modules = modules.map(|name| plan.output.join(format!("{name}.beam")));
-        // What Erlang's compiler refused has none.
-        image.modules.extend(modules.filter(|path| path.is_file()));
         image
             .applications
             .extend(plan.native_applications.iter().cloned());
@@ -120,6 +121,14 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
 
 /// How often a build is made again because files changed under it.
 const ROUNDS: usize = 20;
+
+/// The compiled modules, dependencies first.
+fn modules(plans: &[build::plan::Plan]) -> impl Iterator<Item = PathBuf> {
+    plans.iter().flat_map(|plan| {
+        let names = plan.module_names.iter();
+        names.map(|name| plan.output.join(format!("{name}.beam")))
+    })
+}
 
 type Texts = Vec<Vec<(PathBuf, source::Text)>>;
 

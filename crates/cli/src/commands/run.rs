@@ -58,7 +58,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     } else {
         Scope::Changed
     };
-    let plans = plan::plan_all(terminal, &package, scope, erlang.version())?;
+    let plans = plan::plan_all(terminal, &package, scope, erlang.version(), &mut || Ok(()))?;
     let warnings = if terminal.is_quiet {
         Warnings::Hidden
     } else {
@@ -167,6 +167,7 @@ fn job(plans: &[Plan], entry: &Entry, words: Option<&[String]>, is_loose: bool) 
         pair("load", Term::List(load)),
         pair("settle", Term::List(settle)),
         pair("paths", Term::List(paths)),
+        pair("packages", build::descriptions(plans)),
         pair("applications", Term::List(applications)),
         pair("program", Term::binary(program_name())),
         pair("class", Term::atom(entry.class.as_str())),

@@ -360,6 +360,7 @@ pub(crate) fn load_package(worker: &mut Worker, built: &Built) -> anyhow::Result
     worker.send(&Term::tuple([
         Term::atom("prepare"),
         Term::List(paths),
+        build::descriptions(&built.plans),
         Term::List(applications),
     ]))?;
     let reply = worker.receive()?;

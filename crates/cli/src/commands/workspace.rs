@@ -9,7 +9,7 @@ mod logs;
 mod remote;
 mod restart;
 mod secrets;
-mod status;
+pub(crate) mod status;
 mod transcript;
 
 use clap::Subcommand;

@@ -55,6 +55,7 @@ pub(crate) fn run(
         }
         // Keys meant for an input that is being typed must not answer a question: it waits for an empty line.
         let ahead = if console.has_draft() {
+            session.hear_news();
             None
         } else {
             session.ask_about_waiting(&mut console)?

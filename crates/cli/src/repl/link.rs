@@ -102,6 +102,8 @@ struct Shared {
     again: Notify,
     /// The session is a new one: there may be something to ask the user.
     is_new: AtomicBool,
+    /// The prompt has not looked at them yet.
+    is_unheard: AtomicBool,
     wants_transcript: AtomicBool,
     /// The end of the connection is wanted.
     is_leaving: AtomicBool,
@@ -129,6 +131,7 @@ impl Link {
                 state,
                 again: Notify::new(),
                 is_new: AtomicBool::new(true),
+                is_unheard: AtomicBool::new(false),
                 wants_transcript: AtomicBool::new(false),
                 is_leaving: AtomicBool::new(false),
             }),
@@ -243,7 +246,13 @@ impl Link {
 
     /// Whether the keeper came back with a new session since this was asked last.
     pub(crate) fn take_news(&self) -> bool {
+        self.hear_news();
         self.shared.is_new.swap(false, Ordering::SeqCst)
+    }
+
+    /// The prompt knows that there may be news; it need not be woken for them again.
+    pub(crate) fn hear_news(&self) {
+        self.shared.is_unheard.store(false, Ordering::SeqCst);
     }
 
     /// Has the keeper given up?
@@ -358,7 +367,8 @@ async fn keep(shared: &Shared, dial: &dyn Dial, mut events: Events, notices: &No
         shared.state.send_replace(State::Up(Arc::new(connection)));
         if !is_resumed && greeting::waits(state.as_ref()) {
             shared.is_new.store(true, Ordering::SeqCst);
-            wake(notices, || shared.is_new.load(Ordering::SeqCst)).await;
+            shared.is_unheard.store(true, Ordering::SeqCst);
+            wake(notices, || shared.is_unheard.load(Ordering::SeqCst)).await;
         }
     }
 }

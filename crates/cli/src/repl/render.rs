@@ -87,6 +87,9 @@ pub(crate) fn note(entry: &Entry) -> String {
         (State::Waiting, _) => return format!("(waiting, of {} at {})", entry.author, entry.ts),
         (State::Pending, _) => {}
     }
+    if entry.intent == Intent::Ephemeral {
+        return "(a try, not flushable)".to_owned();
+    }
     if let Some(file) = entry.source_file.as_ref().filter(|_| entry.flushable) {
         if entry.kind == ChangeKind::RemoveClass {
             return format!("(pending, :flush-destructive deletes {file})");
@@ -97,7 +100,6 @@ pub(crate) fn note(entry: &Entry) -> String {
     match reason.strip_prefix("dependency:") {
         _ if reason == "stdlib" => "(standard library, not flushable)".to_owned(),
         Some(path) => format!("(dependency {path}, not flushable)"),
-        None if entry.intent == Intent::Ephemeral => "(a try, not flushable)".to_owned(),
         None => "(no source file, not flushable)".to_owned(),
     }
 }

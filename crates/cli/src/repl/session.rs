@@ -382,6 +382,11 @@ impl Session {
         }
     }
 
+    /// What is new waits until nothing is being typed.
+    pub(crate) fn hear_news(&self) {
+        self.link.hear_news();
+    }
+
     /// Has the connection been given up?
     pub(crate) fn is_down(&self) -> bool {
         self.link.is_down()

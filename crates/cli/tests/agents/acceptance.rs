@@ -243,7 +243,7 @@ fn examples_15_and_16_followers_and_events() {
          beamtalk agents output demo --follow > $W/f2 & TWO=$!
          until beamtalk agents audit | grep -c '\"path\":\"/agents/[0-9a-f]*/output.follow\"' | grep -q 2; do sleep 0.1; done
          beamtalk agents restart demo; beamtalk agents wait demo; beamtalk agents prompt demo x1 --wait
-         for f in 1 2; do until grep -q 'echo: x1' $W/f$f; do sleep 0.1; done; done
+         for f in 1 2; do until grep -qs 'echo: x1' $W/f$f; do sleep 0.1; done; done
          kill $ONE $TWO; cmp $W/f1 $W/f2 && grep -c 'echo: x1' $W/f1",
         "idle\necho: x1\n1\n",
     );

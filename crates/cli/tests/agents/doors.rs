@@ -116,7 +116,7 @@ echo {token} > stolen; broken file $B 9p -T stolen -a $NS/agent
 echo {control} > minted; broken minted $B 9p -T minted -a $NS/agent
 # A daemonised child: two forks, its own session, no environment, its parent gone.
 ( setsid sh -c '(for f in audit tokens; do env -i '$B' 9p -n -a '$NS'/agent read agents/$f >/dev/null 2>&1 && echo "BROKEN orphan $f"; done; echo done) > orphan.log 2>&1 &' )
-until grep -q done orphan.log 2>/dev/null; do sleep 0.05; done
+until grep -qs done orphan.log 2>/dev/null; do sleep 0.05; done
 grep BROKEN orphan.log
 # Every socket it can see, and every name a socket of ours has outside.
 for socket in $(find / -xdev -type s 2>/dev/null; find / -type s 2>/dev/null) {ns}/agent {ns}/doors/*/agent {ns}/doors/{victim}/agent \

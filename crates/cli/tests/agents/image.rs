@@ -116,6 +116,19 @@ fn an_evaluation_session_is_private_to_one_open_file() {
         "beamtalk 9p rpc agent/eval.json 'Transcript show: \"hi\". 1/0' | jq -c '[.ok,.output,.error.kind]'",
         "[false,\"hi\",\"type_error\"]\n",
     );
+    // An error is of its own class, not of the receiver's.
+    for (code, said) in [
+        ("nil foo", "RuntimeError: UndefinedObject does not understand …"),
+        ("1 / 0", "TypeError: …"),
+        ("Error signal: \"x\"", "Error: x"),
+        ("Fan new", "InstantiationError: …"),
+        ("3 +", "CompileError: …"),
+    ] {
+        world.check(
+            &format!("beamtalk 9p rpc agent/eval '{code}'"),
+            &format!("beamtalk 9p: read agent/eval: eval: {said}\n[1]\n"),
+        );
+    }
     // Variables stay while the file is open.
     world.check(
         "printf 'x := 5\\nx + 1\\n' | beamtalk 9p rdwr agent/eval",
@@ -221,10 +234,10 @@ fn transcript_and_change_log_can_be_followed() {
     world.check(
         "(echo 'tail 3'; exec sleep 60 2>/dev/null) | beamtalk 9p con agent/transcript.follow > $W/told & echo $! > $W/p1
          (exec sleep 60 2>/dev/null) | beamtalk 9p con agent/changes/follow > $W/log & echo $! > $W/p2
-         n=0; until grep -q ee $W/told || test $n = 300; do sleep 0.1; n=$((n+1)); done
+         n=0; until grep -qs ee $W/told || test $n = 300; do sleep 0.1; n=$((n+1)); done
          beamtalk 9p write agent/transcript 'four'
          beamtalk 9p write agent/classes/Fan/faster 'faster => 1'
-         n=0; until grep -q four $W/told && grep -q faster $W/log || test $n = 300; do sleep 0.1; n=$((n+1)); done
+         n=0; until grep -qs four $W/told && grep -qs faster $W/log || test $n = 300; do sleep 0.1; n=$((n+1)); done
          kill $(cat $W/p1 $W/p2) 2>/dev/null; cat $W/told; echo; jq -r .selector $W/log",
         "ee\nfour\nfaster\n",
     );

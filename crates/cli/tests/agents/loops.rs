@@ -156,9 +156,9 @@ fn the_loop_is_followed() {
     world.check(
         "beamtalk 9p read agent/loop/processes/twin/output.follow > $W/lines & l=$!
          echo 'since 0' | beamtalk 9p con agent/loop/follow > $W/objects & o=$!
-         until grep -q '\"kind\":\"ready\"' $W/objects; do :; done
-         until grep -q twin $W/lines; do beamtalk 9p write agent/loop/processes/twin/ctl restart; done
-         until grep -q '\"line\":\"twin\"' $W/objects; do :; done
+         until grep -qs '\"kind\":\"ready\"' $W/objects; do :; done
+         until grep -qs twin $W/lines; do beamtalk 9p write agent/loop/processes/twin/ctl restart; done
+         until grep -qs '\"line\":\"twin\"' $W/objects; do :; done
          beamtalk 9p write agent/loop/ctl stop; wait $l; echo $?; wait $o; echo $?
          python3 -c 'import json
 n=[json.loads(line)[\"n\"] for line in open(\"'$W'/objects\")]

@@ -222,7 +222,7 @@ fn programs_run_apart_and_leave_nothing() {
 }
 
 /// A client inside a session reaches the server through the session's door alone: with the session's name, within the
-/// rights of its backend, and flags only narrow them.
+/// rights of its backend, and flags only narrow them; what it opened ends with the session.
 #[test]
 fn a_client_in_a_session_speaks_through_its_door() {
     let world = World::new();
@@ -315,6 +315,26 @@ fn a_client_in_a_session_speaks_through_its_door() {
         "beamtalk agents prompt {writer} --wait 'beamtalk mcp < line'"
     ));
     assert!(said.contains("\"protocolVersion\":\"2025-11-25\""), "{said}");
+    // The end of the session is the end of its variables: who spoke for it now would find them closed.
+    world.value(&format!("beamtalk agents kill {writer}"));
+    let mut command = world.command("beamtalk");
+    command.args(["mcp", "--door", &writer, "--door-workspace", "write"]);
+    let mut ghost = Client::start(command);
+    let since = std::time::Instant::now();
+    let ended = loop {
+        let (is_good, value) = ghost.call("evaluate", json!({"code": "x", "session": handle}));
+        if !is_good {
+            break value["error"].clone();
+        }
+        assert!(
+            since.elapsed() < std::time::Duration::from_mins(1),
+            "it is still open"
+        );
+    };
+    assert_eq!(
+        (&ended["kind"], &ended["details"]["reason"]),
+        (&json!("session_expired"), &json!("closed"))
+    );
     world.value("beamtalk workspace stop --force");
 }
 

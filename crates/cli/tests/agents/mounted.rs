@@ -158,6 +158,183 @@ fn errors_come_where_programs_look_and_nothing_is_lost() {
     );
 }
 
+/// Programs that do one thing with the method's file, in Python: `f` is a way to open it.
+fn python(world: &World, script: &str) -> (String, i32) {
+    let before = "import errno, os, sys\nD = os.environ['W'] + '/m/classes/'\ndef f(name='Fan/faster', how=os.O_WRONLY | os.O_TRUNC): return os.open(D + name, how)\ndef said(work):\n  try: work(); print('ok')\n  except OSError as e: print(errno.errorcode[e.errno])\n";
+    std::fs::write(world.path("script.py"), format!("{before}{script}")).unwrap();
+    world.run("python3 $W/script.py")
+}
+
+/// What somebody wrote who was killed while writing does not take effect, even if it could; what somebody wrote who
+/// ended without closing does.
+#[test]
+fn a_writer_that_is_killed_changes_nothing() {
+    let Some(world) = mounted() else { return };
+    for signal in [9, 15] {
+        python(
+            &world,
+            &format!("os.write(f(), b'faster => 1'); os.kill(os.getpid(), {signal})"),
+        );
+        world.check(
+            "cat $W/m/classes/Fan/faster; echo; wc -l < $W/m/changes/log; cat $W/m/classes/Fan/.error",
+            "faster => self.speed := self.speed + 1\n0\n",
+        );
+    }
+    // With other threads, which the end of a program kills too.
+    let said = python(
+        &world,
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n\
+         os.write(f(), b'faster => 12'); os._exit(3)",
+    );
+    assert_eq!(said.1, 3, "{}", said.0);
+    world.check(
+        "cat $W/m/classes/Fan/faster; echo; wc -l < $W/m/changes/log",
+        "faster => 12\n1\n",
+    );
+}
+
+/// An error comes from `fsync`, nothing has changed then, and the same open file can still be saved.
+#[test]
+fn an_error_at_fsync_leaves_the_file_usable() {
+    let Some(world) = mounted() else { return };
+    let (said, status) = python(
+        &world,
+        "n = f()\nos.write(n, b'faster => (')\nsaid(lambda: os.fsync(n))\nprint(open(D + 'Fan/.error').read()[:5])\n\
+         print(open(D + 'Fan/faster').read())\nos.ftruncate(n, 0); os.pwrite(n, b'faster => 2', 0)\nsaid(lambda: os.fsync(n))\n\
+         print(repr(open(D + 'Fan/.error').read()))\nsaid(lambda: os.close(n))",
+    );
+    assert_eq!(status, 0, "{said}");
+    assert_eq!(
+        said,
+        "EINVAL\n1:12:\nfaster => self.speed := self.speed + 1\nok\n''\nok\n"
+    );
+    world.check("wc -l < $W/m/changes/log", "1\n");
+}
+
+/// A class that goes while its directory and a method are open: errors for what is of it, and everything else goes on.
+#[test]
+fn a_class_may_go_while_its_directory_is_open() {
+    let Some(world) = mounted() else { return };
+    let (said, status) = python(
+        &world,
+        "def new(): open(D + '.new', 'w').write('Object subclass: Gone\\n  one => 1\\n\\n  two => 2\\n')\nnew()\n\
+         d = os.open(D + 'Gone', os.O_RDONLY); os.listdir(d); n = f('Gone/two')\n\
+         os.system('beamtalk 9p rm agent/classes/Gone')\n\
+         said(lambda: os.open(D + 'Gone/one', os.O_RDONLY))\nsaid(lambda: os.stat(D + 'Gone'))\n\
+         said(lambda: os.stat(D + 'Gone/one'))\nsaid(lambda: os.stat('one', dir_fd=d))\n\
+         os.write(n, b'two => 3'); said(lambda: os.close(n))\nos.close(d)\n\
+         print('Gone' in os.listdir(D), 'Fan' in os.listdir(D))\nnew()\nprint(open(D + 'Gone/two').read())",
+    );
+    assert_eq!(status, 0, "{said}");
+    assert_eq!(
+        said,
+        "ENOENT\nENOENT\nENOENT\nENOENT\nENOENT\nFalse True\ntwo => 2\n"
+    );
+}
+
+/// A small disk under the home of a world, until the end of the test.
+struct SmallDisk<'a>(&'a World);
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        // What uses it ends before it goes.
+        self.0
+            .run("beamtalk agents stop --kill-sessions; beamtalk workspace stop; umount -l $W/home");
+    }
+}
+
+/// On a full disk a save fails where the program looks, the reason is in `.error`, neither image nor log have changed,
+/// and it works again when there is room.
+#[test]
+fn a_full_disk_is_told_and_nothing_changes() {
+    let world = World::new();
+    if world.run("mount -t tmpfs -o size=64m,mode=700 tmpfs $W/home").1 != 0 {
+        return;
+    }
+    let _disk = SmallDisk(&world);
+    world.project("");
+    world.value("beamtalk workspace start; beamtalk agents start; mkdir $W/m");
+    if world.run("beamtalk agents mount $W/m").1 != 0 {
+        return;
+    }
+    world.value("echo 'faster => 7' > $W/x; cat $W/m/classes/Fan/faster");
+    let save = "cp $W/x $W/m/classes/Fan/faster; cat $W/m/classes/Fan/.error; cat $W/m/classes/Fan/faster; wc -l < $W/m/changes/log";
+    world.run("dd if=/dev/zero of=$W/home/filler bs=4096");
+    world.check(
+        save,
+        "cp: failed to close '…/m/classes/Fan/faster': Input/output error\naudit unavailable\n\
+         faster => self.speed := self.speed + 10\n",
+    );
+    world.value("rm $W/home/filler");
+    world.check(
+        &format!("{save}; beamtalk 9p rpc agent/eval 'Fan spawn faster'"),
+        "faster => 71\n7\n",
+    );
+}
+
+/// Two who save the same method through the mount, each with the file open before the other saved: both are told that
+/// it worked, both are in the log, the text is that of one of them and the one that runs.
+#[test]
+fn two_who_save_one_method() {
+    let Some(world) = mounted() else { return };
+    let (said, status) = python(
+        &world,
+        "for i in range(5):\n  a, b = f(), f()\n  os.write(a, b'faster => 1%d' % i); os.write(b, b'faster => 2%d' % i)\n  \
+         os.close(a); os.close(b)\nprint(open(D + 'Fan/faster').read())",
+    );
+    assert_eq!((said.as_str(), status), ("faster => 24\n", 0));
+    world.check(
+        "wc -l < $W/m/changes/log; beamtalk 9p rpc agent/eval 'Fan spawn faster'
+         for w in 1 2; do (for i in 1 2 3; do echo \"faster => $w$i\" > $W/m/classes/Fan/faster || echo failed; done) & done; wait
+         wc -l < $W/m/changes/log; grep -cE '^faster => (13|23)$' $W/m/classes/Fan/faster",
+        "10\n24\n16\n1\n",
+    );
+}
+
+/// What is kept of a class is right at once after whatever changed it: a write by 9P, the image, a removal, an error,
+/// the workspace going and coming.
+#[test]
+fn what_is_kept_of_a_class_is_never_old() {
+    let Some(world) = mounted() else { return };
+    let all = "grep -rh . $W/m/classes/Fan | sort | head -40";
+    for number in 0..20 {
+        world.value(all);
+        let (how, wanted) = match number % 4 {
+            0 => (
+                format!("beamtalk 9p write agent/classes/Fan/faster 'faster => {number}'"),
+                format!("faster => {number}"),
+            ),
+            1 => (
+                format!(
+                    "beamtalk 9p rpc agent/eval 'Fan compile: \"faster => {number}\"' || beamtalk 9p write agent/classes/Fan/faster 'faster => {number}'"
+                ),
+                format!("faster => {number}"),
+            ),
+            2 => (
+                "beamtalk 9p write agent/classes/Fan/faster 'faster => (' 2>/dev/null; true".to_owned(),
+                "1:12: ".to_owned(),
+            ),
+            _ => (
+                format!("beamtalk 9p write -c agent/classes/Fan/new{number} 'new{number} => {number}'"),
+                format!("new{number} => {number}"),
+            ),
+        };
+        world.value(&how);
+        world.value(&format!("grep -rhF '{wanted}' $W/m/classes/Fan"));
+        world.value(&format!("{all} | grep -F '{wanted}'"));
+    }
+    world.value("beamtalk 9p rm agent/classes/Fan/new3");
+    world.check(
+        "cat $W/m/classes/Fan/new3; ls $W/m/classes/Fan | grep -c new3",
+        "cat: …/m/classes/Fan/new3: No such file or directory\n0\n[1]\n",
+    );
+    world.value("beamtalk workspace stop");
+    world.check(
+        "cat $W/m/classes/Fan/faster",
+        "cat: …/m/classes/Fan/faster: Cannot send after transport endpoint shutdown\n[1]\n",
+    );
+}
+
 #[test]
 fn streams_and_requests_work_through_the_mount_and_it_ends_with_the_daemon() {
     let Some(world) = mounted() else { return };
@@ -173,7 +350,7 @@ fn streams_and_requests_work_through_the_mount_and_it_ends_with_the_daemon() {
     world.check(
         "cat $W/m/transcript.follow > $W/told & p=$!
          until ls -l /proc/$p/fd 2>/dev/null | grep -q transcript.follow; do :; done
-         echo hello > $W/m/transcript; until grep -q hello $W/told; do :; done; kill $p; cat $W/m/transcript",
+         echo hello > $W/m/transcript; until grep -qs hello $W/told; do :; done; kill $p; cat $W/m/transcript",
         "hello\n",
     );
     world.check(

@@ -69,7 +69,7 @@ fn an_interrupted_read_is_flushed() {
     let world = World::started();
     world.check(
         ": > $W/trace; beamtalk 9p -D read agent/events 2>>$W/trace & reader=$!\n\
-         until grep -q Tread $W/trace; do sleep 0.05; done\n\
+         until grep -qs Tread $W/trace; do sleep 0.05; done\n\
          kill -INT $reader; wait $reader; echo $?\n\
          grep -c -e '<- Tflush' -e '-> Rflush' -e '<- Tclunk' $W/trace | awk '{print ($1 >= 3)}'",
         "0\n1\n",

@@ -100,7 +100,7 @@ best_effort: true
 "#;
 
 /// A world with an idle session of that program.
-fn asking() -> World {
+pub(crate) fn asking() -> World {
     let world = World::new();
     world.config("backends/asking.yaml", ASKING);
     std::fs::write(world.path("work/asking.sh"), PROGRAM).unwrap();

@@ -192,3 +192,22 @@ fn the_node_ends_when_its_command_is_killed() {
     child.wait().unwrap();
     place.expect_no_processes();
 }
+
+/// Whoever compiles a class for a project leaves the same bytes, and the program knows its package.
+#[test]
+fn a_run_leaves_what_a_build_leaves() {
+    let place = Place::with_project();
+    let modules = place.directory().join("_build/dev/ebin");
+    let read = || std::fs::read(modules.join("bt@work@work.beam")).expect("the module");
+    place.run(&["build"]).expect_code(0);
+    let built = read();
+    std::fs::remove_dir_all(place.directory().join("_build")).expect("removed");
+    std::fs::write(
+        place.directory().join("test/PackageTest.bt"),
+        "TestCase subclass: PackageTest\n  testVersion => self assert: (Package named: \"work\") version equals: \"0.1.0\"\n",
+    )
+    .expect("written");
+    place.run(&["run", "Work", "greet:", "Ada"]);
+    assert_eq!(read(), built);
+    place.run(&["test"]).expect_code(0);
+}

@@ -275,3 +275,22 @@ fn a_warm_evaluation_is_quick() {
     assert!(warm * 4 < cold, "warm {warm:?}, cold {cold:?}");
     place.stop();
 }
+
+/// What names stand for is not changed through a view of the variables either.
+#[test]
+fn names_of_classes_and_of_the_workspace_cannot_be_bound() {
+    let place = Place::with_project();
+    for name in ["Beamtalk", "Transcript", "Workspace", "Integer", "Work"] {
+        let code = format!("Session current bindings at: #{name} put: 3");
+        let refused = place.run(&["eval", &code]);
+        assert!(
+            refused.stderr.contains("cannot be bound again"),
+            "{name}: {}",
+            refused.stderr
+        );
+    }
+    place
+        .run(&["eval", "Session current bindings at: #free put: 3"])
+        .expect_code(0);
+    place.stop();
+}

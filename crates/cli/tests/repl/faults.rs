@@ -100,6 +100,26 @@ fn several_half_typed_lines_come_back() {
     place.stop();
 }
 
+/// A question that waits for an empty line does not draw the line that is being typed again and again.
+#[test]
+fn what_is_half_typed_rests_while_a_question_waits() {
+    let place = Place::with_project();
+    let screen = Screen::repl(&place);
+    screen.evaluate("Work >> half => 1", "Work>>half");
+    screen.keys(&["1", "Space", "+", "Space", "4", "1"]);
+    screen.wait_for_last("> 1 + 41");
+    kill(&place, "pid");
+    screen.wait_for("Reconnected (new session; bindings are gone).");
+    // Time in which the prompt would have been woken twenty times.
+    place.run(&["eval", "Timer sleep: 2000"]).expect_code(0);
+    let shown = screen.shown();
+    assert!(shown.matches("> 1 + 41").count() <= 3, "{shown}");
+    screen.keys(&["Enter"]);
+    screen.wait_for("\n42\n");
+    drop(screen);
+    place.stop();
+}
+
 #[test]
 fn an_evaluation_that_lost_its_daemon_is_not_sent_again() {
     let place = Place::with_project();

@@ -40,10 +40,10 @@ fn results(shown: &str) -> Vec<String> {
         .collect()
 }
 
-/// The same without errors, which end what is piped.
+/// The same without errors, which end what is piped, and warnings, which go to the other stream there.
 fn without_errors(results: &[String]) -> Vec<&String> {
     let is_of_error = |line: &&String| {
-        ["Error: ", "Hint: ", "  at ", "Line: "]
+        ["Error: ", "Hint: ", "  at ", "Line: ", "⚠ "]
             .iter()
             .any(|start| line.starts_with(start))
     };

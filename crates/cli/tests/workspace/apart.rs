@@ -311,6 +311,40 @@ fn an_edit_during_the_start_is_never_lost() {
     }
 }
 
+/// What was built is taken away while a workspace starts: its classes are there all the same.
+#[test]
+fn a_build_that_is_removed_during_the_start_is_made_again() {
+    let home = Home::new("cleanstart");
+    orbit(&home);
+    let built = home.project().join("_build");
+    let described = || {
+        let output = home.run(&["--json", "project-image", "."]);
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert!(described().contains("orbit@alone.beam"));
+    std::thread::scope(|scope| {
+        let (done, is_done) = std::sync::mpsc::channel::<()>();
+        let built = &built;
+        scope.spawn(move || {
+            while is_done.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+                drop(std::fs::remove_dir_all(built));
+                std::thread::sleep(Duration::from_millis(70));
+            }
+        });
+        for _ in 0..6 {
+            // Whoever removes it all the time gets an error, not an image without classes.
+            let image = described();
+            assert!(
+                image.contains("orbit@alone.beam") || image.contains("\"error\""),
+                "{image}"
+            );
+        }
+        drop(done);
+    });
+    drop(std::fs::remove_dir_all(&built));
+    assert!(described().contains("orbit@alone.beam"));
+}
+
 /// Exporting traces replaces nothing.
 #[test]
 fn an_export_of_traces_is_a_new_file() {

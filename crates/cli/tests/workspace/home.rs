@@ -147,8 +147,17 @@ impl Home {
 
 /// `SIGKILL`, to a process that may be gone.
 pub(crate) fn kill(pid: u32) {
+    signal(pid, rustix::process::Signal::KILL);
+}
+
+/// `SIGTERM`, to a process that may be gone.
+pub(crate) fn terminate(pid: u32) {
+    signal(pid, rustix::process::Signal::TERM);
+}
+
+fn signal(pid: u32, signal: rustix::process::Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) {
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        let _ = rustix::process::kill_process(pid, signal);
     }
 }
 

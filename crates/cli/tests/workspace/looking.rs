@@ -7,7 +7,7 @@ use crate::project::{Client, read, started, write};
 use crate::raw::Raw;
 
 /// A connection whose frames are kept, with the session it has.
-fn kept(home: &Home, resume: &str) -> (Raw, String) {
+pub(crate) fn kept(home: &Home, resume: &str) -> (Raw, String) {
     let mut raw = Raw::stranger(home);
     raw.message();
     let hello = json!({"type": "auth", "cookie": home.cookie(), "client": "browser", "protocol": "1.1",
@@ -19,7 +19,7 @@ fn kept(home: &Home, resume: &str) -> (Raw, String) {
 }
 
 /// The answer to a request, and the events that came before it.
-fn ask(raw: &mut Raw, request: &Value) -> (Value, Vec<Value>) {
+pub(crate) fn ask(raw: &mut Raw, request: &Value) -> (Value, Vec<Value>) {
     raw.send(&request.to_string());
     let mut events = Vec::new();
     loop {

@@ -2,10 +2,14 @@
 
 #[path = "mcp/approvals.rs"]
 mod approvals;
+#[path = "mcp/deaths.rs"]
+mod deaths;
 #[path = "mcp/guards.rs"]
 mod guards;
 #[path = "mcp/http.rs"]
 mod http;
+#[path = "mcp/policies.rs"]
+mod policies;
 #[path = "mcp/protocol.rs"]
 mod protocol;
 #[path = "mcp/tasks.rs"]
@@ -14,6 +18,8 @@ mod tasks;
 mod tools;
 #[path = "mcp/trial.rs"]
 mod trial;
+#[path = "mcp/watching.rs"]
+mod watching;
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
@@ -48,6 +54,9 @@ impl Mcp {
         words.extend(flags);
         let mut child = home
             .command(&words)
+            // The agents of whoever runs the tests are none of ours.
+            .env("NAMESPACE", home.state().join("ns"))
+            .env_remove("AGENT_ID")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -177,6 +186,12 @@ impl Mcp {
             drop(std::io::Read::read_to_string(&mut errors, &mut text));
         }
         (status.code(), text)
+    }
+
+    /// Ask it to end; answers the exit code.
+    pub(crate) fn terminate(mut self) -> Option<i32> {
+        crate::home::terminate(self.child.id());
+        self.child.wait().expect("an end").code()
     }
 
     pub(crate) fn kill(mut self) {

@@ -296,6 +296,68 @@ fn discarding_an_older_entry_leaves_the_newer_one() {
     });
 }
 
+/// Whatever is loaded in between, a method that was added and removed again stays away from image and disk.
+#[test]
+fn a_method_added_and_removed_again_does_not_come_back() {
+    let home = started("addremove", &[]);
+    write(&home, "src/Fan.bt", FAN);
+    block_on(async {
+        let client = Client::of(&home).await;
+        for (op, fields) in [
+            ("reload", json!({"class": "Fan"})),
+            ("load-project", json!({})),
+            ("load-file", json!({"path": "src/Fan.bt"})),
+        ] {
+            client.good("load-project", json!({})).await;
+            client.text("Fan >> extra => 3").await;
+            client.text("Fan removeSelector: #extra").await;
+            // A change of another method on disk makes it loaded for sure.
+            write(&home, "src/Fan.bt", &FAN.replace("two => 2", "two => 20"));
+            client.good(op, fields).await;
+            assert_eq!(client.value("Fan new two").await, 20, "{op}");
+            assert_eq!(client.pending().await, NOTHING, "{op}");
+            assert_eq!(client.value("Fan new respondsTo: #extra").await, false, "{op}");
+            client.good("flush", json!({})).await;
+            assert!(!read(&home, "src/Fan.bt").contains("extra"), "{op}");
+            write(&home, "src/Fan.bt", FAN);
+        }
+    });
+}
+
+/// What was only tried is never written, also when its file is written anew.
+#[test]
+fn a_try_does_not_reach_a_file_that_is_written_anew() {
+    let home = started("tryanew", &[]);
+    write(&home, "src/Fan.bt", FAN);
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.good("load-project", json!({})).await;
+        client.text("Fan >> one => 11").await;
+        client.text("Fan tryCompile: #one source: \"one => 12\"").await;
+        client.text("Fan tryCompile: #two source: \"two => 21\"").await;
+        client
+            .text("Fan tryCompile: #three source: \"three => 31\"")
+            .await;
+        assert_eq!(
+            client.value("Fan new one + Fan new two + Fan new three").await,
+            64
+        );
+        let dirty = client.good("dirty", json!({})).await;
+        assert_eq!(dirty["dirty"], json!({"Fan": ["one"]}), "{dirty:?}");
+        std::fs::remove_file(home.project().join("src/Fan.bt")).expect("removed");
+        client
+            .good("take", json!({"from": "image", "class": "Fan"}))
+            .await;
+        client.good("flush", json!({})).await;
+        let text = read(&home, "src/Fan.bt");
+        assert_eq!(text, FAN.replace("one => 1", "one => 11"));
+        assert_eq!(
+            client.value("Fan new one + Fan new two + Fan new three").await,
+            64
+        );
+    });
+}
+
 #[test]
 fn changes_follow_a_class_to_its_new_file() {
     let home = started("moved", &[]);

@@ -579,6 +579,27 @@ pub(crate) fn table(pid: &str, handle: &str, question: &str) -> Vec<Row> {
             "invalid_parameter",
         ),
         row(
+            "doc-list",
+            json!({"find": "lamp"}),
+            vec!["documents"],
+            Some(json!({"limit": "all"})),
+            "invalid_parameter",
+        ),
+        row(
+            "doc-read",
+            json!({"path": "beamtalk:tour"}),
+            vec!["text", "sha256", "writable"],
+            Some(json!({"path": "../../etc/passwd"})),
+            "target_outside_project",
+        ),
+        row(
+            "doc-write",
+            json!({"path": "docs/note.md", "text": "# Note\n"}),
+            vec!["sha256", "classes", "errors"],
+            Some(json!({"path": "/etc/note.md", "text": ""})),
+            "target_outside_project",
+        ),
+        row(
             "replay",
             json!({"after": 0}),
             vec!["last", "lost"],

@@ -3,7 +3,7 @@
 use beamtalk_syntax::ast::{self, ExpressionKind, SlotKeyword, TypeKind};
 use beamtalk_syntax::diagnostic::{Category, Diagnostic};
 use beamtalk_syntax::span::Span;
-use beamtalk_syntax::walk;
+use beamtalk_syntax::walk::{self, Part};
 use ecow::{EcoString, eco_format};
 
 use super::Checker;
@@ -20,6 +20,19 @@ impl Checker<'_> {
             );
         }
         walk::inner_types(annotation, &mut |inner| self.self_as_parameter(inner));
+    }
+
+    /// The annotations of variables and of the parameters of blocks.
+    pub(super) fn annotations_in(&mut self, statements: &[ast::Statement], parameters: &[&str]) {
+        for statement in statements {
+            walk::all(&statement.expression, &mut |node| {
+                walk::parts(node, &mut |part| {
+                    if let Part::Type(annotation) = part {
+                        self.annotation(annotation, parameters);
+                    }
+                });
+            });
+        }
     }
 
     /// A method of a typed class says all its types, unless it is a primitive.

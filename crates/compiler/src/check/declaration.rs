@@ -80,26 +80,28 @@ impl Checker<'_> {
         self.name_clash(&class.name, "class");
     }
 
-    /// Classes, protocols and aliases share one namespace.
+    /// Classes, protocols and aliases share one namespace. A session may define its own again, as the same kind of thing.
     fn name_clash(&mut self, name: &ast::Name, what: &str) {
-        if self.file.origin == Origin::Session {
-            return;
-        }
-        let elsewhere = |path: &EcoString, span: Span| *path != self.file.path || span != name.span;
+        let is_session = self.file.origin == Origin::Session;
+        let clashes = |kind: &str, path: &EcoString, span: Span| {
+            kind != what || (!is_session && (*path != self.file.path || span != name.span))
+        };
         let table = self.table;
         let clash = table
             .class(&name.text)
-            .filter(|class| class.origin != Origin::Library && elsewhere(&class.path, class.span))
+            // A class of that name has a warning of its own.
+            .filter(|class| class.origin != Origin::Library || what != "class")
+            .filter(|class| clashes("class", &class.path, class.span))
             .map(|class| ("class", class.path.clone()))
             .or_else(|| {
-                let protocol = table
-                    .protocol(&name.text)
-                    .filter(|p| elsewhere(&p.path, p.span))?;
+                let protocol = table.protocol(&name.text);
+                let protocol = protocol.filter(|it| clashes("protocol", &it.path, it.span))?;
                 Some(("protocol", protocol.path.clone()))
             })
             .or_else(|| {
-                let alias = table.alias(&name.text).filter(|a| elsewhere(&a.path, a.span))?;
-                Some(("type alias", alias.path.clone()))
+                let alias = table.alias(&name.text);
+                let alias = alias.filter(|it| clashes("type alias", &it.path, it.span))?;
+                (alias.origin != Origin::Library).then(|| ("type alias", alias.path.clone()))
             });
         if let Some((kind, path)) = clash {
             let message = eco_format!("{what} `{}` has the name of a {kind} in {path}", name.text);
@@ -298,6 +300,7 @@ impl Checker<'_> {
             .result
             .iter()
             .for_each(|annotation| self.annotation(annotation, parameters));
+        self.annotations_in(&method.body, parameters);
     }
 
     fn sealed_override(&mut self, superclass: Option<&str>, method: &ast::Method) {
@@ -368,6 +371,12 @@ impl Checker<'_> {
 
     fn class_annotations(&mut self, class: &ast::Class) {
         let parameters = type_parameters(class);
+        for bound in class.type_parameters.iter().filter_map(|it| it.bound.as_ref()) {
+            self.type_name(&bound.text, bound.span, &parameters);
+        }
+        for argument in &class.superclass_arguments {
+            self.annotation(argument, &parameters);
+        }
         for slot in &class.slots {
             slot.annotation
                 .iter()
@@ -379,26 +388,33 @@ impl Checker<'_> {
     }
 
     /// Every type name must be known; single capitals are type parameters.
-    fn annotation(&mut self, annotation: &ast::Type, parameters: &[&str]) {
-        if let TypeKind::Named { class, .. } = &annotation.kind {
-            let name = class.name.text.as_str();
-            let known = name.len() == 1
-                || BUILT_IN_TYPES.contains(&name)
-                || parameters.contains(&name)
-                || self.table.class(name).is_some()
-                || self.table.protocol(name).is_some()
-                || self.table.alias(name).is_some();
-            if !known && class.package.is_none() && !self.is_library() {
-                let nearest = suggest::nearest(name, self.table.class_names().map(EcoString::as_str));
-                let suffix = nearest.map(|nearest| eco_format!(" (did you mean `{nearest}`?)"));
-                let message = eco_format!("unknown type `{name}`{}", suffix.unwrap_or_default());
-                self.diagnostics.push(
-                    Diagnostic::warning(codes::UNKNOWN_TYPE, annotation.span, message)
-                        .with_category(Category::UnresolvedClass),
-                );
-            }
+    pub(super) fn annotation(&mut self, annotation: &ast::Type, parameters: &[&str]) {
+        if let TypeKind::Named { class, .. } | TypeKind::ClassOf(class) = &annotation.kind
+            && class.package.is_none()
+        {
+            self.type_name(&class.name.text, annotation.span, parameters);
         }
         walk::inner_types(annotation, &mut |inner| self.annotation(inner, parameters));
+    }
+
+    fn type_name(&mut self, name: &str, span: Span, parameters: &[&str]) {
+        let is_known = name.len() == 1
+            || BUILT_IN_TYPES.contains(&name)
+            || parameters.contains(&name)
+            || self.table.class(name).is_some()
+            || self.table.protocol(name).is_some()
+            || self.table.alias(name).is_some();
+        if !is_known && !self.is_library() {
+            let classes = self.table.class_names().map(EcoString::as_str);
+            let protocols = self.table.protocol_names().map(EcoString::as_str);
+            let nearest = suggest::nearest(name, classes.chain(protocols));
+            let suffix = nearest.map(|nearest| eco_format!(" (did you mean `{nearest}`?)"));
+            let message = eco_format!("unknown type `{name}`{}", suffix.unwrap_or_default());
+            self.diagnostics.push(
+                Diagnostic::warning(codes::UNKNOWN_TYPE, span, message)
+                    .with_category(Category::UnresolvedClass),
+            );
+        }
     }
 
     // ---- extensions, protocols, aliases ----
@@ -458,6 +474,21 @@ impl Checker<'_> {
         {
             let message = eco_format!("unknown protocol `{}` after extending:", extending.text);
             self.error(codes::UNKNOWN_PROTOCOL, extending.span, message);
+        }
+        let parameters: Vec<&str> = protocol
+            .type_parameters
+            .iter()
+            .map(|it| it.name.text.as_str())
+            .collect();
+        for signature in &protocol.signatures {
+            let annotations = signature
+                .head
+                .parameters
+                .iter()
+                .filter_map(|it| it.annotation.as_ref());
+            for annotation in annotations.chain(&signature.result) {
+                self.annotation(annotation, &parameters);
+            }
         }
     }
 

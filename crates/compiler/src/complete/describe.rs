@@ -79,7 +79,6 @@ pub(super) enum Result {
 pub(super) struct SlotText {
     pub(super) name: EcoString,
     pub(super) annotation: Option<EcoString>,
-    pub(super) declared: Option<ast::Type>,
     pub(super) doc: Option<EcoString>,
     pub(super) owner: EcoString,
 }
@@ -102,8 +101,9 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// Looks at the types of a text, in which these variables have values.
-    pub(super) fn learn(&self, unit: &ast::Unit, bindings: &[Binding]) {
+    /// Looks at the types around an offset of a text in which these variables have values: those of the method there,
+    /// or of the statements outside of methods.
+    pub(super) fn learn(&self, unit: &ast::Unit, bindings: &[Binding], offset: usize) {
         let bindings: Vec<(EcoString, Type)> = bindings
             .iter()
             .filter_map(|binding| {
@@ -115,7 +115,7 @@ impl<'a> Classes<'a> {
                 Some((binding.name.clone(), of))
             })
             .collect();
-        *self.types.borrow_mut() = types::of_unit(unit, None, self.table, &bindings);
+        *self.types.borrow_mut() = types::around(unit, None, self.table, &bindings, offset);
     }
 
     /// The class that the inferred type of an expression has; for everyone who wants to send it something, nil is none.
@@ -154,14 +154,8 @@ impl<'a> Classes<'a> {
         if let Some(found) = self.found.borrow().get(&key) {
             return found.clone();
         }
-        let found = self.behaviours(known).into_iter().find_map(|(entry, side)| {
-            if !self.may_have(entry, side, selector) {
-                return None;
-            }
-            self.own_members(entry, side)
-                .into_iter()
-                .find(|member| member.selector == selector)
-        });
+        let mut behaviours = self.behaviours(known).into_iter();
+        let found = behaviours.find_map(|(entry, side)| self.own_member(entry, side, selector));
         self.found.borrow_mut().insert(key, found.clone());
         found
     }
@@ -180,84 +174,100 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// Whether it is worth to look at all members of a class for one.
-    fn may_have(&self, entry: &ClassEntry, side: Side, selector: &str) -> bool {
+    /// The member of a class itself, or what an extension adds to it.
+    fn own_member(&self, entry: &ClassEntry, side: Side, selector: &str) -> Option<Member> {
         let is_class = side == Side::Class;
         let methods = if is_class {
             &entry.class_methods
         } else {
             &entry.methods
         };
-        // Accessors and constructors come from slots.
-        !entry.slots.is_empty()
-            || methods.contains_key(selector)
-            || !self.table.extensions(&entry.name, is_class, selector).is_empty()
+        if let Some((_, class)) = entry.declaration() {
+            if let Some(method) = methods
+                .get(selector)
+                .and_then(|known| class.methods.get(known.index))
+            {
+                return Some(of_method(entry, method, &entry.text));
+            }
+            // Accessors and constructors come from slots.
+            if !class.slots.is_empty() {
+                let generated = self.generated_members(entry, class, side);
+                let found = generated.into_iter().find(|member| member.selector == selector);
+                if found.is_some() {
+                    return found;
+                }
+            }
+        }
+        let (method, text) = self.extension(&entry.name, is_class, selector)?;
+        Some(of_method(entry, method, text))
     }
 
     fn own_members(&self, entry: &ClassEntry, side: Side) -> Vec<Member> {
         let is_class = side == Side::Class;
         let mut members = Vec::new();
-        let make = |selector: &EcoString, signature, doc, result, is_internal| Member {
-            selector: selector.clone(),
-            signature,
-            doc,
-            result,
-            owner: entry.name.clone(),
-            origin: entry.origin,
-            is_internal,
-        };
-        let of_method = |method: &ast::Method, text: &str| {
-            make(
-                &method.head.selector,
-                signature(&method.head, method.result.as_ref(), text),
-                method.doc.clone(),
-                method.result.clone().map_or(Result::Unknown, Result::Declared),
-                method.is_internal,
-            )
-        };
         if let Some((_, class)) = entry.declaration() {
             let methods = class.methods.iter().filter(|method| method.is_class == is_class);
-            members.extend(methods.map(|method| of_method(method, &entry.text)));
-            let (accessors, constructor) = generated_selectors(self.table, class);
-            if is_class {
-                members.extend(constructor.map(|selector| {
-                    let signature = eco_format!("{selector} -> Self");
-                    make(&selector, signature, None, Result::Own, false)
-                }));
-            } else {
-                let fields = class
-                    .slots
-                    .iter()
-                    .filter(|slot| slot.keyword == SlotKeyword::Field);
-                for (field, selector) in
-                    fields.flat_map(|f| [(f, f.name.text.clone()), (f, setter_selector(&f.name.text))])
-                {
-                    if accessors.contains(&selector) {
-                        let is_getter = selector == field.name.text;
-                        members.push(accessor(field, is_getter, &entry.text, |signature, result| {
-                            make(&selector, signature, field.doc.clone(), result, false)
-                        }));
-                    }
-                }
-            }
+            members.extend(methods.map(|method| of_method(entry, method, &entry.text)));
+            members.extend(self.generated_members(entry, class, side));
         }
         for selector in self.table.extension_selectors(&entry.name, is_class) {
             let found = self.extension(&entry.name, is_class, selector);
             members.push(found.map_or_else(
-                || make(selector, selector.clone(), None, Result::Unknown, false),
-                |(method, text)| of_method(&method, &text),
+                || Member::new(entry, selector, selector.clone(), Result::Unknown),
+                |(method, text)| of_method(entry, method, text),
             ));
         }
         members
     }
 
-    fn extension(&self, class: &str, is_class: bool, selector: &str) -> Option<(ast::Method, EcoString)> {
-        let entry = self.table.extensions(class, is_class, selector).last()?;
-        entry.source.unit.items.iter().find_map(|item| match item {
-            Item::Extension(extension) if extension.span == entry.span => {
-                Some((extension.method.clone(), entry.source.text.clone()))
+    /// What the slots of a value bring.
+    fn generated_members(&self, entry: &ClassEntry, class: &ast::Class, side: Side) -> Vec<Member> {
+        let (accessors, constructor) = generated_selectors(self.table, class);
+        if side == Side::Class {
+            let constructor = constructor.map(|selector| {
+                let signature = eco_format!("{selector} -> Self");
+                Member::new(entry, &selector, signature, Result::Own)
+            });
+            return constructor.into_iter().collect();
+        }
+        let mut members = Vec::new();
+        let fields = class
+            .slots
+            .iter()
+            .filter(|slot| slot.keyword == SlotKeyword::Field);
+        for (field, selector) in
+            fields.flat_map(|f| [(f, f.name.text.clone()), (f, setter_selector(&f.name.text))])
+        {
+            if accessors.contains(&selector) {
+                let is_getter = selector == field.name.text;
+                members.push(accessor(field, is_getter, &entry.text, |signature, result| {
+                    Member {
+                        doc: field.doc.clone(),
+                        ..Member::new(entry, &selector, signature, result)
+                    }
+                }));
             }
+        }
+        members
+    }
+
+    fn extension(&self, class: &str, is_class: bool, selector: &str) -> Option<(&'a ast::Method, &'a str)> {
+        let entry = self.table.extensions(class, is_class, selector).last()?;
+        match entry.source.unit.items.get(entry.item)? {
+            Item::Extension(extension) => Some((&extension.method, &entry.source.text)),
             _ => None,
+        }
+    }
+
+    /// The declaration of a field of an instance, or of a variable of a class.
+    pub(super) fn slot(&self, known: &Known, name: &str) -> Option<&'a ast::Slot> {
+        let is_class = known.side == Side::Class;
+        self.table.chain(&known.class).into_iter().find_map(|entry| {
+            let (_, class) = entry.declaration()?;
+            class
+                .slots
+                .iter()
+                .find(|slot| slot.name.text == name && (slot.keyword == SlotKeyword::ClassState) == is_class)
         })
     }
 
@@ -276,7 +286,6 @@ impl<'a> Classes<'a> {
                     slots.push(SlotText {
                         name: slot.name.text.clone(),
                         annotation: slot.annotation.as_ref().map(|a| types::text(a, &entry.text)),
-                        declared: slot.annotation.clone(),
                         doc: slot.doc.clone(),
                         owner: entry.name.clone(),
                     });
@@ -284,6 +293,34 @@ impl<'a> Classes<'a> {
             }
         }
         slots
+    }
+}
+
+impl Member {
+    fn new(entry: &ClassEntry, selector: &EcoString, signature: EcoString, result: Result) -> Self {
+        Self {
+            selector: selector.clone(),
+            signature,
+            doc: None,
+            result,
+            owner: entry.name.clone(),
+            origin: entry.origin,
+            is_internal: false,
+        }
+    }
+}
+
+fn of_method(entry: &ClassEntry, method: &ast::Method, text: &str) -> Member {
+    let result = method.result.clone().map_or(Result::Unknown, Result::Declared);
+    Member {
+        doc: method.doc.clone(),
+        is_internal: method.is_internal,
+        ..Member::new(
+            entry,
+            &method.head.selector,
+            signature(&method.head, method.result.as_ref(), text),
+            result,
+        )
     }
 }
 

@@ -23,8 +23,9 @@ pub struct Hover {
 pub fn hover(table: &ClassTable, bindings: &[Binding], code: &str, cursor: usize) -> Option<Hover> {
     let unit = parse_input(code).unit;
     let classes = Classes::new(table);
-    classes.learn(&unit, bindings);
-    let found = cursor::find(&unit, char_boundary(code, cursor), &classes, bindings)?;
+    let offset = char_boundary(code, cursor);
+    classes.learn(&unit, bindings, offset);
+    let found = cursor::find(&unit, offset, &classes, bindings)?;
     let Found { site, scope, .. } = &found;
     match site {
         Site::Class(name) | Site::Type(name) => class(&classes, name).or_else(|| alias(table, name)),

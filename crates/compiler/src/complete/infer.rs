@@ -75,8 +75,8 @@ impl Classes<'_> {
 
     fn field(&self, name: &str, scope: &Scope) -> Option<Known> {
         let own = scope.own.as_ref()?;
-        let slot = self.slots(own).into_iter().find(|slot| slot.name == name)?;
-        self.declared(&slot.declared?, Some(own))
+        let slot = self.slot(own, name)?;
+        self.declared(slot.annotation.as_ref()?, Some(own))
     }
 
     fn answer(&self, receiver: &Known, message: &Message) -> Option<Known> {

@@ -418,7 +418,11 @@ impl Lowerer<'_> {
             .map(|segment| {
                 let size = segment.size.as_ref().map(|size| match size {
                     SegmentSize::Literal(bits) => Erl::integer(line, *bits),
-                    SegmentSize::Variable(id) => self.read(*id, line).erl,
+                    // A cell or a variable of the session has no name that could stand in a pattern.
+                    SegmentSize::Variable(id) => {
+                        let size = self.read(*id, line);
+                        self.name(size, line)
+                    }
                 });
                 let value = match segment.variable {
                     Some(id) => self.bind_pattern(id, line),

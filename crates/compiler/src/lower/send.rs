@@ -20,6 +20,19 @@ fn arithmetic(selector: &str) -> Option<&'static str> {
     })
 }
 
+/// Whether an operation fails whatever number is on its left. Erlang's compiler would fold it into a failure without
+/// operands, of which nobody could say what was wrong.
+fn is_doomed(operator: &str, right: &Erl) -> bool {
+    match &right.kind {
+        ErlKind::Integer(number) => matches!(operator, "/" | "rem") && *number == 0.into(),
+        ErlKind::Float(number) => operator == "/" && *number == 0.0,
+        ErlKind::Atom(_) | ErlKind::Binary(_) | ErlKind::Tuple(_) | ErlKind::List(..) | ErlKind::Map(_) => {
+            true
+        }
+        _ => false,
+    }
+}
+
 fn ordering(selector: &str) -> Option<&'static str> {
     Some(match selector {
         "<" => "<",
@@ -161,15 +174,22 @@ impl Lowerer<'_> {
             let erl = self.held_operation(operator, [left.erl, right.erl], line);
             return Some(Value { erl, fact: known });
         }
+        let native = |left: Erl, right: Erl| {
+            if !is_ordering && is_doomed(operator, &right) {
+                let arguments = vec![Erl::atom(line, operator), left, right];
+                return Erl::call(line, "beamtalk_number", "fail", arguments);
+            }
+            Erl::operator(line, operator, left, right)
+        };
         if left.fact == Fact::Number {
-            let erl = Erl::operator(line, operator, left.erl, right.erl);
+            let erl = native(left.erl, right.erl);
             return Some(Value { erl, fact: known });
         }
         // The right operand is named first only if the left one needs no naming, which keeps their order.
         let left = self.name(left, line);
         let right = self.name(right, line);
         let test = Erl::call(line, "erlang", "is_number", vec![left.clone()]);
-        let native = Erl::operator(line, operator, left.clone(), right.clone());
+        let native = native(left.clone(), right.clone());
         let fallback = if is_ordering {
             let name = Erl::atom(line, selector.clone());
             Erl::call(

@@ -35,7 +35,12 @@ impl Resolver<'_> {
         self.scopes.open_block();
         let mut bound = Vec::new();
         let pattern = self.pattern(&arm.pattern, Binding::Arm, &mut bound);
-        let guard = arm.guard.as_ref().map(|guard| self.expression(guard));
+        let guard = arm.guard.as_ref().map(|guard| {
+            let before = self.scopes.assignments();
+            let guard = self.expression(guard);
+            self.scopes.assigned_in_guard(&before);
+            guard
+        });
         let body = match &arm.body.kind {
             // A parameterless block as the whole body is the arm's statement list.
             ExpressionKind::Block(block) if block.parameters.is_empty() => {

@@ -184,16 +184,13 @@ impl Scopes {
         self.find(name).is_some()
     }
 
-    /// Visible, but not declared in the innermost scope; session variables do not count.
+    /// Visible, but not declared in the innermost scope.
     pub(super) fn is_outer(&self, name: &str) -> bool {
         let innermost = self
             .stack
             .last()
             .is_some_and(|scope| scope.names.contains_key(name));
-        !innermost
-            && self
-                .find(name)
-                .is_some_and(|variable| !self.entry(variable).is_session)
+        !innermost && self.find(name).is_some()
     }
 
     fn touch(&mut self, variable: VariableId) {
@@ -267,6 +264,22 @@ impl Scopes {
         let entry = self.entry_mut(variable);
         if entry.is_captured {
             entry.assignments += 1;
+        }
+    }
+
+    /// How often each variable was assigned so far.
+    pub(super) fn assignments(&self) -> Vec<u32> {
+        self.entries.iter().map(|entry| entry.assignments).collect()
+    }
+
+    /// What a guard assigns is seen by its arm and by all that come after, whether it held or not: no path of its own in
+    /// Erlang could say so.
+    pub(super) fn assigned_in_guard(&mut self, before: &[u32]) {
+        for (entry, before) in self.entries.iter_mut().zip(before) {
+            if entry.assignments > *before {
+                entry.is_captured = true;
+                entry.is_assigned_elsewhere = true;
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use super::annotation::MAX_ALIASES;
 use super::form::{Reason, Type};
 use crate::class::{is_closed, setter_selector};
 use crate::reads::Key;
-use crate::table::{ClassEntry, ClassTable, Kind};
+use crate::table::{ClassEntry, ClassTable, Kind, Origin};
 
 /// What type parameters stand for.
 pub(crate) type Bindings = Vec<(EcoString, Type)>;
@@ -296,7 +296,9 @@ impl<'a> World<'a> {
         if let Some((_, class)) = entry.declaration() {
             if let Some(known) = methods.get(selector) {
                 let method = class.methods.get(known.index)?;
-                self.table.note(|| Key::method(entry.key, is_class, selector));
+                if entry.origin != Origin::Library {
+                    self.table.note(|| Key::method(entry.key, is_class, selector));
+                }
                 return Some(make(What::Method(method)));
             }
             if let Some(generated) = self.generated(entry, class, is_class, selector) {

@@ -13,6 +13,7 @@ use ecow::EcoString;
 use gen_lsp_types::Location;
 
 use super::names::{Meaning, Occurrence, Owner, To};
+use super::words::{self, Word};
 use crate::state::View;
 use crate::world::File;
 
@@ -31,8 +32,8 @@ pub(crate) fn named<'a>(file: &'a File, name: &'a str) -> impl Iterator<Item = S
 
 /// Where a class, protocol or alias is declared.
 pub(crate) fn class(view: &View, name: &str) -> Vec<Location> {
-    let plain = name.rsplit('@').next().unwrap_or(name);
-    let files = view.all_files().filter(|file| file.text().contains(plain));
+    let word = Word::Class(words::plain(name));
+    let files = view.all_files().filter(|file| file.words().has(word));
     files
         .flat_map(|file| named(file, name).map(|found| view.location(file, found)))
         .collect()
@@ -112,9 +113,9 @@ pub(crate) fn first_part(selector: &str) -> &str {
 
 /// Every definition of a selector in classes, extensions and protocols.
 pub(crate) fn implementors(view: &View, selector: &str) -> Vec<Location> {
-    let part = first_part(selector);
+    let word = Word::Selector(selector);
     let mut found = Vec::new();
-    for file in view.all_files().filter(|file| file.text().contains(part)) {
+    for file in view.all_files().filter(|file| file.words().has(word)) {
         for method in methods(file).filter(|found| found.method.head.selector == selector) {
             let head = &method.method.head;
             found.push(view.location(file, selector_span(&head.parts, head.span)));
@@ -129,9 +130,9 @@ pub(crate) fn implementors(view: &View, selector: &str) -> Vec<Location> {
 
 /// The definition of a method of one class, in it or in an extension.
 pub(crate) fn method(view: &View, class: &str, is_class: bool, selector: &str) -> Vec<Location> {
-    let part = first_part(selector);
+    let word = Word::Selector(selector);
     let mut found = Vec::new();
-    for file in view.all_files().filter(|file| file.text().contains(part)) {
+    for file in view.all_files().filter(|file| file.words().has(word)) {
         for one in methods(file) {
             let head = &one.method.head;
             if one.class == class && one.method.is_class == is_class && head.selector == selector {
@@ -159,8 +160,6 @@ pub(crate) fn slot<'a>(view: &'a View, owner: &Owner, name: &str) -> Option<(&'a
 pub(crate) struct Inference<'a> {
     pub(crate) lookup: &'a Lookup<'a>,
     types: OnceCell<Types>,
-    /// Working out types takes time; whoever goes through many files does it for some of them.
-    is_thorough: bool,
 }
 
 impl<'a> Inference<'a> {
@@ -168,15 +167,6 @@ impl<'a> Inference<'a> {
         Self {
             lookup,
             types: OnceCell::new(),
-            is_thorough: true,
-        }
-    }
-
-    /// The same without types.
-    pub(crate) fn quick(lookup: &'a Lookup<'a>) -> Self {
-        Self {
-            is_thorough: false,
-            ..Self::new(lookup)
         }
     }
 
@@ -184,15 +174,33 @@ impl<'a> Inference<'a> {
         let types = || types::of_resolved(&view.file.source, &view.world.table);
         self.types.get_or_init(types)
     }
-
-    pub(crate) fn has_types(&self) -> bool {
-        self.types.get().is_some()
-    }
 }
 
 /// Who gets the message at an occurrence, if that is known.
 pub(crate) fn receiver(view: &View, inference: &Inference<'_>, name: &Occurrence) -> Option<Receiver> {
-    let Meaning::Message { to, first, .. } = &name.meaning else {
+    quick_receiver(view, inference.lookup, name).or_else(|| typed_receiver(inference.types(view), name))
+}
+
+/// The same by the types of the text around it.
+pub(crate) fn typed_receiver(types: &Types, name: &Occurrence) -> Option<Receiver> {
+    let Meaning::Message {
+        to: To::Other, first, ..
+    } = &name.meaning
+    else {
+        return None;
+    };
+    match types.targets_of(*first) {
+        [only] => Some(Receiver {
+            class: only.class.clone(),
+            is_class: only.is_class_side,
+        }),
+        _ => None,
+    }
+}
+
+/// The same as far as a quick look tells.
+pub(crate) fn quick_receiver(view: &View, lookup: &Lookup<'_>, name: &Occurrence) -> Option<Receiver> {
+    let Meaning::Message { to, .. } = &name.meaning else {
         return None;
     };
     let own = |owner: &Owner| Receiver {
@@ -209,19 +217,7 @@ pub(crate) fn receiver(view: &View, inference: &Inference<'_>, name: &Occurrence
                 is_class: owner.is_class,
             })
         }
-        To::Other => {
-            let quick = inference.lookup.receiver(&view.file.source.unit, name.span.start);
-            if quick.is_some() || !inference.is_thorough {
-                return quick;
-            }
-            match inference.types(view).targets_of(*first) {
-                [only] => Some(Receiver {
-                    class: only.class.clone(),
-                    is_class: only.is_class_side,
-                }),
-                _ => None,
-            }
-        }
+        To::Other => lookup.receiver(&view.file.source.unit, name.span.start),
     }
 }
 

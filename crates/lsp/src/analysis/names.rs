@@ -84,7 +84,17 @@ pub(crate) fn all(unit: &Unit) -> Vec<Occurrence> {
 
 /// The names of a text that mean something wanted.
 pub(crate) fn those(unit: &Unit, is_wanted: &dyn Fn(&Meaning) -> bool) -> Vec<Occurrence> {
+    within(unit, &|_| true, is_wanted)
+}
+
+/// The same, leaving out the methods that cannot have any.
+pub(crate) fn within(
+    unit: &Unit,
+    may_have: &dyn Fn(&Method) -> bool,
+    is_wanted: &dyn Fn(&Meaning) -> bool,
+) -> Vec<Occurrence> {
     let mut collector = Collector {
+        may_have,
         is_wanted,
         found: Vec::new(),
         scopes: vec![Vec::new()],
@@ -113,6 +123,7 @@ struct Local {
 }
 
 struct Collector<'a> {
+    may_have: &'a dyn Fn(&Method) -> bool,
     is_wanted: &'a dyn Fn(&Meaning) -> bool,
     found: Vec<Occurrence>,
     /// Innermost last.
@@ -227,6 +238,9 @@ impl Collector<'_> {
     }
 
     fn method(&mut self, class: &EcoString, method: &Method) {
+        if !(self.may_have)(method) {
+            return;
+        }
         self.owner = Some(Owner {
             class: class.clone(),
             is_class: method.is_class,

@@ -15,6 +15,7 @@ use serde_json::json;
 use crate::analysis::find::{self, Found, Inference, selector_span};
 use crate::analysis::names::{self, Meaning};
 use crate::analysis::references::{self, Subject};
+use crate::analysis::words::Word;
 use crate::fault::Fault;
 use crate::state::{Snapshot, View, range_in};
 use crate::world::File;
@@ -46,9 +47,9 @@ pub(crate) fn prepare(
 
 /// The definitions of a method: of one class, or of all.
 fn items(view: &View, class: Option<(&EcoString, bool)>, selector: &str) -> Vec<CallHierarchyItem> {
-    let part = find::first_part(selector);
+    let word = Word::Selector(selector);
     let mut items = Vec::new();
-    for file in view.all_files().filter(|file| file.text().contains(part)) {
+    for file in view.all_files().filter(|file| file.words().has(word)) {
         for found in find::methods(file).filter(|found| found.method.head.selector == selector) {
             if class.is_none_or(|class| class == (found.class, found.method.is_class)) {
                 items.push(item(view, file, &found));

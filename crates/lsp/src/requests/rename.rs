@@ -12,12 +12,13 @@ use serde_json::{Value, json};
 use crate::analysis::find;
 use crate::analysis::names::{self, Meaning, Occurrence};
 use crate::analysis::references::{self, Certainty, Reference, Subject};
+use crate::analysis::words::Word;
 use crate::edit::Edits;
 use crate::fault::Fault;
 use crate::library::Library;
 use crate::state::{Snapshot, View};
 use crate::uri;
-use crate::world::Access;
+use crate::world::{Access, File};
 
 const WHY: &str = "it is not certain that this means the method";
 
@@ -297,8 +298,14 @@ fn accessors(snapshot: &Snapshot, view: &View, class: &str, name: &str) -> Resul
     let capital = chars.next().map(|first| first.to_ascii_uppercase());
     let setter: String = capital.into_iter().chain(chars).collect();
     let setter = format!("with{setter}:");
-    let keyword = format!("{name}:");
-    for file in view.world.files.values() {
+    let constructor = constructor(view, class).unwrap_or_default();
+    let brought = [name, &setter, &constructor];
+    let has_one = |file: &File| {
+        brought
+            .iter()
+            .any(|selector| file.words().has(Word::Selector(selector)))
+    };
+    for file in view.world.files.values().filter(|file| has_one(file)) {
         snapshot.go_on()?;
         for used in names::all(&file.source.unit) {
             let Meaning::Message {
@@ -307,9 +314,7 @@ fn accessors(snapshot: &Snapshot, view: &View, class: &str, name: &str) -> Resul
             else {
                 continue;
             };
-            let is_constructor = selector.split_inclusive(':').any(|part| part == keyword)
-                && constructor(view, class).as_deref() == Some(selector.as_str());
-            if selector == name || *selector == setter || is_constructor {
+            if brought.contains(&selector.as_str()) {
                 let line = file.lines.line(used.span.start) + 1;
                 return failed(format!(
                     "the field brings '{selector}', which {}:{line} may send to it; change these first",
@@ -331,6 +336,9 @@ fn constructor(view: &View, class: &str) -> Option<String> {
     Some(fields.map(|slot| format!("{}:", slot.name.text)).collect())
 }
 
+/// Messages that take the slots of a new object as keys.
+const MAKERS: [&str; 2] = ["new:", "spawnWith:"];
+
 /// The keys of `new: #{#name => 1}` and `spawnWith:` for the class or one below.
 fn keys(view: &View, class: &str, name: &str, new: &str, edits: &mut Edits<'_>) -> Result<(), Fault> {
     let table = &view.world.table;
@@ -340,6 +348,7 @@ fn keys(view: &View, class: &str, name: &str, new: &str, edits: &mut Edits<'_>) 
         .files
         .values()
         .filter(|file| file.access == Access::Own)
+        .filter(|file| MAKERS.iter().any(|maker| file.words().has(Word::Selector(maker))))
     {
         for found in find::methods(file) {
             for statement in &found.method.body {
@@ -347,7 +356,7 @@ fn keys(view: &View, class: &str, name: &str, new: &str, edits: &mut Edits<'_>) 
                     let ExpressionKind::Send(send) = &node.kind else {
                         return;
                     };
-                    let is_made = matches!(send.message.selector.as_str(), "new:" | "spawnWith:");
+                    let is_made = MAKERS.contains(&send.message.selector.as_str());
                     let ExpressionKind::ClassName(receiver) = &send.receiver.kind else {
                         return;
                     };

@@ -3,11 +3,11 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use beamtalk_wire::{ErrorBody, requests};
+use beamtalk_wire::ErrorBody;
 use serde_json::{Map, Value, json};
 
 use super::tasks::Order;
-use super::{hold, tasks, text};
+use super::{hold, questions, tasks, text};
 use crate::arguments::{self, nearest};
 use crate::capabilities::Era;
 use crate::confirmation::{Effect, KEY, Question, fingerprint, is_yes};
@@ -188,10 +188,16 @@ async fn run<H: Host>(
             }
         },
     };
-    let is_held = hold::is_held(session, tool, given).await;
+    let own = session.host.own_session();
+    let is_destructive = tool.deeds(given, own.as_deref()).class == Class::Destroy;
+    let is_held = hold::is_held(session, tool, is_destructive).await;
     // What loses something is held when it is known what that is.
-    let is_held_first = is_held && !hold::is_destructive(tool, given);
-    let may_be_task = !is_ordered && call.client.has_tasks && call.era.is_modern();
+    let is_held_first = is_held && !is_destructive;
+    // What needs no workspace is not handed to one that does not run.
+    let may_be_task = !is_ordered
+        && call.client.has_tasks
+        && call.era.is_modern()
+        && (tool.needs_workspace() || session.host.is_connected());
     if may_be_task && (tool.is_long() || is_held_first) {
         return tasks::order(session, call, tool, given, None).await;
     }
@@ -241,7 +247,10 @@ async fn run<H: Host>(
             }
             Era::Legacy(version) => {
                 let form = effect.form(version == "2025-11-25");
-                match session.ask_client(call, "elicitation/create", form).await {
+                match session
+                    .ask_client(&call.outgoing, "elicitation/create", form)
+                    .await
+                {
                     Some(answer) if is_yes(&answer) => Some(effect),
                     _ => return Ok(Outcome::Error(declined())),
                 }
@@ -262,30 +271,34 @@ fn declined() -> HostError {
 fn guard<H: Host>(session: &Session<H>, tool: &Tool, given: &Map<String, Value>) -> Result<(), HostError> {
     let settings = &session.settings;
     arguments::check(&tools::input_schema(tool.name), given).map_err(Box::new)?;
-    let is_destructive = tool.class == Class::Destroy;
+    let deeds = tool.deeds(given, session.host.own_session().as_deref());
     let rate = session
         .common
         .rate
         .borrow_mut()
-        .take(Instant::now(), is_destructive);
+        .take(Instant::now(), deeds.class == Class::Destroy);
     if let Err(wait) = rate {
         let error = failure("rate_limited", "too many calls").detail("retry_after_ms", wait);
         return Err(Box::new(error.hint(format!("try again in {wait} ms"))));
     }
-    if !tool.is_allowed(settings) || tool.is_denied(settings) {
-        let by = settings.narrowed_by.unwrap_or(NarrowedBy::User);
-        let message = if tool.is_denied(settings) {
-            format!("the tool '{}' is denied by the configuration", tool.name)
-        } else {
-            format!("the policy '{}' does not allow '{}'", settings.policy, tool.name)
-        };
-        let error = failure("policy_denied", message)
-            .hint("the person can allow it: --policy, and max-policy in the user's config.toml")
-            .detail("policy", settings.policy.name())
-            .detail("by", by.name());
-        return Err(Box::new(error));
-    }
-    Ok(())
+    let denied = std::iter::once(tool)
+        .chain(deeds.others.iter().copied())
+        .find(|tool| tool.is_denied(settings));
+    let message = match denied {
+        Some(denied) => format!("the tool '{}' is denied by the configuration", denied.name),
+        None if settings.policy >= deeds.class.policy() => return Ok(()),
+        None if tool.is_allowed(settings) => format!(
+            "the policy '{}' does not allow what '{}' would do with these arguments",
+            settings.policy, tool.name
+        ),
+        None => format!("the policy '{}' does not allow '{}'", settings.policy, tool.name),
+    };
+    let by = settings.narrowed_by.unwrap_or(NarrowedBy::User);
+    let error = failure("policy_denied", message)
+        .hint("the person can allow it: --policy, and max-policy in the user's config.toml")
+        .detail("policy", settings.policy.name())
+        .detail("by", by.name());
+    Err(Box::new(error))
 }
 
 /// What the client sent back of a question.
@@ -303,18 +316,12 @@ async fn answered<H: Host>(
     tool: &Tool,
     given: &Map<String, Value>,
 ) -> Result<Answered, Fault> {
-    let state = match call.params.get("requestState") {
-        None | Some(Value::Null) => return Ok(Answered::Nothing),
-        Some(Value::String(state)) if call.era.is_modern() => state.clone(),
-        Some(_) => return Err(Fault::params("params.requestState is not one of this server")),
+    let Some(kept) = questions::take(session, call).await? else {
+        return Ok(Answered::Nothing);
     };
-    let unknown =
-        || Fault::params("params.requestState is unknown, used, or of another call; call again without it");
-    let taken = session.host.ask(&requests::QuestionTake { state }).await;
-    let kept = taken.map_err(|_| unknown())?.answer.text;
-    let question: Question = serde_json::from_str(&kept).map_err(|_| unknown())?;
+    let question: Question = serde_json::from_str(&kept).map_err(|_| questions::unknown())?;
     if question.tool != tool.name || question.sha256 != fingerprint(given) {
-        return Err(unknown());
+        return Err(questions::unknown());
     }
     let answer = call
         .params
@@ -340,13 +347,13 @@ async fn ask_modern<H: Host>(
         sha256: fingerprint(given),
         effect,
     };
-    let text = serde_json::to_string(&question).unwrap_or_default();
-    match session.host.ask(&requests::QuestionKeep { text }).await {
-        Ok(kept) => Ok(json!({
-            "resultType": "input_required",
-            "inputRequests": {KEY: {"method": "elicitation/create", "params": form}},
-            "requestState": kept.answer.state,
-        })),
+    let kept = serde_json::to_string(&question).unwrap_or_default();
+    let asked = Map::from_iter([(
+        KEY.to_owned(),
+        json!({"method": "elicitation/create", "params": form}),
+    )]);
+    match questions::ask(session, kept, asked).await {
+        Ok(result) => Ok(result),
         Err(error) => Ok(failed(session, tool, &error)),
     }
 }

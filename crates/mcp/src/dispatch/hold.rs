@@ -24,15 +24,9 @@ const DIFF_BYTES: usize = 64 * 1024;
 /// What makes a durable change, which is a file at once where changes are flushed by themselves.
 const DURABLE: [&str; 4] = ["save_method", "remove_method", "revert_change", "remove_class"];
 
-pub(super) fn is_destructive(tool: &Tool, given: &Map<String, Value>) -> bool {
-    tool.class == Class::Destroy || given.get("confirm_destructive") == Some(&Value::Bool(true))
-}
-
 /// Whether a call waits for a person. A question to a person always does.
-pub(super) async fn is_held<H: Host>(session: &Session<H>, tool: &Tool, given: &Map<String, Value>) -> bool {
-    let level = session.settings.approval;
-    let is_destructive = is_destructive(tool, given);
-    match level {
+pub(super) async fn is_held<H: Host>(session: &Session<H>, tool: &Tool, is_destructive: bool) -> bool {
+    match session.settings.approval {
         Approval::Off => false,
         Approval::Execute => tool.class != Class::Read && tool.name != "ask_person",
         Approval::Destructive => is_destructive,
@@ -52,7 +46,8 @@ async fn diff<H: Host>(session: &Session<H>, tool: &Tool, given: &Map<String, Va
         return None;
     }
     let class = given.get("class").and_then(Value::as_str);
-    let found = crate::tools::pending_diff(&*session.host, class).await.ok()?;
+    let is_meant = |entry: &beamtalk_wire::Entry| class.is_none_or(|class| entry.class == class);
+    let found = crate::tools::pending_diff(&*session.host, is_meant).await.ok()?;
     let end = found.floor_char_boundary(DIFF_BYTES);
     found.get(..end).filter(|diff| !diff.is_empty()).map(escape)
 }
@@ -93,7 +88,12 @@ pub(super) async fn hold<H: Host>(
         effect: effect.map(|effect| effect.to_json().to_string()),
         diff: diff(session, tool, given).await,
         timeout_s: Some(timeout.as_secs()),
-        may_be_rule: Some(tool.class == Class::Execute && !matches!(tool.name, "evaluate" | "execute_code")),
+        // What loses something is asked for each time, whatever the tool usually does.
+        may_be_rule: Some(
+            effect.is_none()
+                && tool.class == Class::Execute
+                && !matches!(tool.name, "evaluate" | "execute_code"),
+        ),
     };
     let asked = {
         let named = name_it(session, &request, progress);

@@ -11,7 +11,7 @@ use super::calls::{self, Outcome};
 use super::text;
 use crate::capabilities::{Client, Era, TASKS};
 use crate::confirmation::Effect;
-use crate::host::Host;
+use crate::host::{Host, HostError};
 use crate::message::Fault;
 use crate::progress::Progress;
 use crate::session::{Call, Outgoing, Session};
@@ -56,24 +56,10 @@ pub(super) async fn order<H: Host>(
         trace: trace.map(str::to_owned),
     };
     let order = serde_json::to_string(&order).unwrap_or_default();
-    let started = match session.host.ask(&requests::JobStart { order }).await {
-        Ok(started) => started.answer,
+    let job = match start(session, order).await {
+        Ok(job) => job,
         Err(error) => return Ok(Outcome::Error(error)),
     };
-    // Who gives the call up before it is a task gives up its work, too.
-    let mut unwanted = Unwanted {
-        session: session.clone(),
-        job: Some(started.job.clone()),
-    };
-    let first = requests::JobGet {
-        job: started.job,
-        wait_ms: Some(FIRST_WAIT_MS),
-    };
-    let job = match session.host.ask(&first).await {
-        Ok(job) => job.answer,
-        Err(error) => return Ok(Outcome::Error(error)),
-    };
-    unwanted.job = None;
     Ok(match done(&job) {
         Some(result) => {
             if tool.name == "test" {
@@ -85,11 +71,38 @@ pub(super) async fn order<H: Host>(
             if tool.name == "test" {
                 session.common.test_tasks.borrow_mut().insert(job.job.clone());
             }
-            let mut task = shown(&job);
-            task["resultType"] = "task".into();
-            Outcome::Task(task)
+            Outcome::Task(handed_out(&job))
         }
     })
+}
+
+/// Hand work to the daemon, and wait a while for its end.
+async fn start<H: Host>(session: &Rc<Session<H>>, order: String) -> Result<JobAnswer, HostError> {
+    let started = session.host.ask(&requests::JobStart { order }).await?.answer;
+    // Who gives the call up before it is a task gives up its work, too.
+    let mut unwanted = Unwanted {
+        session: session.clone(),
+        job: Some(started.job.clone()),
+    };
+    let first = requests::JobGet {
+        job: started.job,
+        wait_ms: Some(FIRST_WAIT_MS),
+    };
+    let job = session.host.ask(&first).await?.answer;
+    unwanted.job = None;
+    Ok(job)
+}
+
+/// The result of work that is handed to the daemon as it is: what it gave, or the task that it is now.
+pub(crate) async fn start_work<H: Host>(session: &Rc<Session<H>>, order: String) -> Result<Value, HostError> {
+    let job = start(session, order).await?;
+    Ok(done(&job).unwrap_or_else(|| handed_out(&job)))
+}
+
+fn handed_out(job: &JobAnswer) -> Value {
+    let mut task = shown(job);
+    task["resultType"] = "task".into();
+    task
 }
 
 /// The tests of a task are the last ones, for who ordered them.
@@ -168,19 +181,29 @@ pub(super) async fn get<H: Host>(session: &Session<H>, call: &Call) -> Result<Va
             let message = job.result.as_deref().unwrap_or("the work was lost");
             task["error"] = json!({"code": -32603, "message": message});
         }
+        // What the work asks the client stands where its result will.
+        "input_required" => {
+            let asked = job
+                .result
+                .as_deref()
+                .and_then(|asked| serde_json::from_str(asked).ok());
+            task["inputRequests"] = asked.unwrap_or_else(|| json!({}));
+        }
         _ => {}
     }
     Ok(task)
 }
 
-/// No work of ours asks the client while it runs, so an answer to a task is for nothing.
 pub(super) async fn update<H: Host>(session: &Session<H>, call: &Call) -> Result<Value, Fault> {
     let job = named(call)?;
-    if !call.params.get("inputResponses").is_some_and(Value::is_object) {
+    let Some(Value::Object(answers)) = call.params.get("inputResponses") else {
         return Err(Fault::params("params.inputResponses must be an object"));
-    }
-    let request = requests::JobGet { job, wait_ms: None };
-    session.host.ask(&request).await.map_err(|_| unknown())?;
+    };
+    session
+        .host
+        .answer_job(&job, answers)
+        .await
+        .map_err(|_| unknown())?;
     Ok(json!({}))
 }
 

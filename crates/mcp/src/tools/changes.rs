@@ -11,8 +11,7 @@ use super::parts::{Author, Change, FileConflict, FoundFault, conflicts, faults, 
 use super::{Context, Failure};
 use crate::confirmation::Effect;
 use crate::data::Data;
-use crate::host::{Host, HostError, failure};
-use crate::settings::Policy;
+use crate::host::{Host, HostError};
 
 input! {
     ListChanges {
@@ -108,19 +107,20 @@ output! {
     }
 }
 
-/// The diff of all pending changes, or of those of a class.
-pub(crate) async fn pending_diff<H: Host>(host: &H, class: Option<&str>) -> Result<String, HostError> {
+/// The diff of the pending changes that are meant.
+pub(crate) async fn pending_diff<H: Host>(
+    host: &H,
+    is_meant: impl Fn(&Entry) -> bool,
+) -> Result<String, HostError> {
     let changes = host.ask(&requests::Changes::default()).await?.answer;
     let mut text = String::new();
     for view in changes
         .entries
         .iter()
-        .filter(|view| view.active && !view.shadowed)
+        .filter(|view| view.active && !view.shadowed && is_meant(&view.entry))
     {
-        if class.is_none_or(|class| view.entry.class == class) {
-            let request = requests::Diff { seq: view.entry.seq };
-            text.push_str(&host.ask(&request).await?.answer.diff);
-        }
+        let request = requests::Diff { seq: view.entry.seq };
+        text.push_str(&host.ask(&request).await?.answer.diff);
     }
     Ok(text)
 }
@@ -132,7 +132,10 @@ pub(crate) async fn diff_change<H: Host>(
     let changes = context.ask(&requests::Changes::default()).await?.answer;
     let diff = match input.seq {
         Some(seq) => context.ask(&requests::Diff { seq }).await?.answer.diff,
-        None => pending_diff(context.host, input.class.as_deref()).await?,
+        None => {
+            let is_meant = |entry: &Entry| input.class.as_ref().is_none_or(|class| entry.class == *class);
+            pending_diff(context.host, is_meant).await?
+        }
     };
     let is_meant = |entry: &Entry| {
         input.seq.is_none_or(|seq| entry.seq == seq)
@@ -243,17 +246,6 @@ async fn deletion<H: Host>(context: &Context<'_, H>, class: Option<&str>) -> Res
 pub(crate) async fn flush<H: Host>(context: &Context<'_, H>, input: Flush) -> Result<Flushed, Failure> {
     let file = input.file.map(|file| context.host.inside(&file)).transpose()?;
     if input.confirm_destructive == Some(true) {
-        if context.settings.policy < Policy::Full {
-            let by = context
-                .settings
-                .narrowed_by
-                .map_or("policy", crate::NarrowedBy::name);
-            let error = failure("policy_denied", "deleting files needs the policy 'full'")
-                .hint("flush without confirm_destructive writes everything else")
-                .detail("policy", context.settings.policy.name())
-                .detail("by", by);
-            return Err(Failure::Error(Box::new(error)));
-        }
         let effect = deletion(context, input.class.as_deref()).await?;
         context.confirm(Some(true), effect)?;
     }

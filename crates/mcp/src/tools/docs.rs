@@ -46,6 +46,7 @@ pub(crate) async fn docs<H: Host>(context: &Context<'_, H>, input: Docs) -> Resu
         erlang_module: input.erlang_module.clone(),
         selector: input.selector.clone(),
         side: input.side,
+        ..requests::Docs::default()
     };
     let markdown = match context.ask(&request).await {
         Ok(asked) => asked.answer.docs,

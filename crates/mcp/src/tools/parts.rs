@@ -73,10 +73,10 @@ macro_rules! open {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($name).into()
             }
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 schemars::json_schema!({
                     "type": "object",
-                    "properties": {$(stringify!($field): {"x-beamtalk-origin": "data"}),*},
+                    "properties": {$(stringify!($field): <crate::data::AnyData as schemars::JsonSchema>::json_schema(generator)),*},
                     "additionalProperties": true,
                     "x-beamtalk-origin": "data",
                 })

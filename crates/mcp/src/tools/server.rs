@@ -110,7 +110,7 @@ pub(crate) async fn describe<H: Host>(context: &Context<'_, H>, _: Describe) -> 
             message_bytes: crate::LINE_LIMIT as u64,
             result_bytes: crate::fit::RESULT_BYTES as u64,
             sessions: beamtalk_wire::limits::HANDLES as u64,
-            session_idle_s: beamtalk_wire::limits::HANDLE_IDLE.as_secs(),
+            session_idle_s: settings.session_idle.as_secs(),
         },
         workspace,
         capabilities,
@@ -136,7 +136,7 @@ async fn state<H: Host>(context: &Context<'_, H>) -> (WorkspaceState, Option<ans
         Ok(asked) => asked.answer,
         Err(error) => return (stopped(Some(Data::new(&error.message))), None),
     };
-    let about = context.ask(&requests::Describe {}).await;
+    let capabilities = context.host.capabilities().await;
     let state = WorkspaceState {
         running: true,
         node: Some(health.node),
@@ -146,7 +146,7 @@ async fn state<H: Host>(context: &Context<'_, H>) -> (WorkspaceState, Option<ans
         project: health.project.map(|project| project.name),
         last_error: health.last_error.map(Data::new),
     };
-    (state, about.ok().map(|asked| asked.answer.capabilities))
+    (state, capabilities)
 }
 
 input! {

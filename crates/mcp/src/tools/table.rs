@@ -1,6 +1,6 @@
 //! The table of tools: name, title, class, hints, toolset, description.
 
-use crate::settings::Toolset;
+use crate::settings::{Policy, Toolset};
 
 /// What a tool may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,15 @@ impl Class {
             Self::Read => "R",
             Self::Execute => "X",
             Self::Destroy => "XD",
+        }
+    }
+
+    /// The narrowest policy that allows it.
+    pub(crate) fn policy(self) -> Policy {
+        match self {
+            Self::Read => Policy::ReadOnly,
+            Self::Execute => Policy::Edit,
+            Self::Destroy => Policy::Full,
         }
     }
 }
@@ -50,7 +59,7 @@ macro_rules! table {
 table! {
     // Ask and evaluate.
     "evaluate" "Evaluate code" Execute "rDiO" Core true
-        "Run Beamtalk code in the live workspace and answer its last value, what it printed, and its class. It runs with the user's rights: it can do whatever any other tool can, and paths in it are not checked. Variables: without `session` they are forgotten afterwards; `session: \"new\"` keeps them and answers a handle `ev_…` to pass next time. A handle ends after 30 min without use, 24 h, or when the node restarts. Classes and actors are shared by all and stay. To change code for good use save_method or save_class, then flush.";
+        "Run Beamtalk code in the live workspace and answer its last value, what it printed, and its class. It runs with the user's rights: it can do whatever any other tool can, and paths in it are not checked. Variables: without `session` they are forgotten afterwards; `session: \"new\"` keeps them and answers a handle `ev_…` to pass next time. A handle ends after {idle} without use, 24 h, or when the node restarts. Classes and actors are shared by all and stay. To change code for good use save_method or save_class, then flush.";
     "close_session" "Close a session" Execute "rdIo" Core false
         "Forget the variables of a handle `ev_…`. Actors it started live on.";
     "bindings" "List variables" Read "RdIo" Core false

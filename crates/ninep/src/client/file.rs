@@ -7,6 +7,12 @@ use crate::error::{Error, Refusal};
 use crate::message::{Dialect, Names, Payload, Reply, Request};
 use crate::stat::{Stat, mode};
 
+/// Files that are read together. Their answers fit into what a server lets wait for its client.
+const BATCH: usize = 32;
+
+/// Fids, or why there is none.
+type Fids = Vec<Result<u32, Error>>;
+
 /// An attached tree; paths are relative to its root.
 pub struct Attachment {
     client: Client,
@@ -53,6 +59,7 @@ impl Attachment {
             });
             let missing = match outcome {
                 Ok(Reply::Walk { wqid }) if wqid.len() == chunk.len() => None,
+                Ok(Reply::Walk { wqid }) => Some(self.why_not(from, chunk, wqid.len())),
                 Ok(_) => Some(Error::Refused(Refusal::NOT_FOUND)),
                 Err(error) => Some(error),
             };
@@ -67,6 +74,23 @@ impl Attachment {
                 return Ok(newfid);
             }
         }
+    }
+
+    /// Why a walk ended after `steps`: only a walk that fails at its first step is told.
+    fn why_not(&self, from: u32, names: &[String], steps: usize) -> Error {
+        let there = self.client.new_fid();
+        let (before, after) = names.split_at_checked(steps).unwrap_or_default();
+        let walk = |fid, newfid, names: &[String]| {
+            let wname = Names(names.to_vec());
+            self.client.call(&Request::Walk { fid, newfid, wname })
+        };
+        match walk(from, there, before) {
+            Ok(Reply::Walk { wqid }) if wqid.len() == steps => {}
+            _ => return Error::Refused(Refusal::NOT_FOUND),
+        }
+        let refused = walk(there, there, after.get(..1).unwrap_or_default());
+        self.clunk(there);
+        refused.err().unwrap_or(Error::Refused(Refusal::NOT_FOUND))
     }
 
     fn clunk(&self, fid: u32) {
@@ -150,6 +174,102 @@ impl Attachment {
         let bytes = file.read_to_end()?;
         file.close()?;
         Ok(bytes)
+    }
+
+    /// The contents of files of one directory, of about the lengths that are told, asked for together: one after the
+    /// other each would cost the way there and back five times. What cannot be read is an error of its own.
+    pub fn read_all(
+        &self,
+        directory: &str,
+        files: &[(&str, u64)],
+    ) -> Result<Vec<Result<Vec<u8>, Error>>, Error> {
+        let from = self.walk(directory)?;
+        let mut contents = Vec::with_capacity(files.len());
+        for batch in files.chunks(BATCH) {
+            match self.read_batch(from, batch) {
+                Ok(read) => contents.extend(read),
+                Err(error) => {
+                    self.clunk(from);
+                    return Err(error);
+                }
+            }
+        }
+        self.clunk(from);
+        // What does not fit into one answer is read as everything else.
+        for (content, (name, length)) in contents.iter_mut().zip(files) {
+            if *length >= u64::from(self.one_read()) && content.is_ok() {
+                *content = self.read(&format!("{directory}/{name}"));
+            }
+        }
+        Ok(contents)
+    }
+
+    /// The bytes that one answer can carry.
+    fn one_read(&self) -> u32 {
+        self.client.msize() - 24
+    }
+
+    fn read_batch(&self, from: u32, files: &[(&str, u64)]) -> Result<Vec<Result<Vec<u8>, Error>>, Error> {
+        let mut fids: Fids = files.iter().map(|_| Ok(self.client.new_fid())).collect();
+        self.each(&mut fids, |fid, at| Request::Walk {
+            fid: from,
+            newfid: fid,
+            wname: Names(
+                files
+                    .get(at)
+                    .map(|(name, _)| (*name).to_owned())
+                    .into_iter()
+                    .collect(),
+            ),
+        })?;
+        let mut walked: Fids = fids.iter().flatten().copied().map(Ok).collect();
+        let dialect = self.client.dialect();
+        self.each(&mut fids, |fid, _| match dialect {
+            Dialect::Plan9 => Request::Open { fid, mode: 0 },
+            Dialect::Linux => Request::Lopen { fid, flags: 0o4000 },
+        })?;
+        let read = self.each(&mut fids, |fid, at| Request::Read {
+            fid,
+            offset: 0,
+            // One more than there should be: a file that grew meanwhile is seen to have.
+            count: files
+                .get(at)
+                .and_then(|(_, length)| u32::try_from(length + 1).ok())
+                .map_or(self.one_read(), |count| count.min(self.one_read())),
+        })?;
+        self.each(&mut walked, |fid, _| Request::Clunk { fid })?;
+        let contents = fids.into_iter().zip(read).map(|(fid, reply)| match reply {
+            Some(Reply::Read { data }) => Ok(data.as_ref().to_vec()),
+            _ => Err(fid.err().unwrap_or(Error::Malformed)),
+        });
+        Ok(contents.collect())
+    }
+
+    /// Ask the same of each fid that is there, all at once. One whose question fails is not there any more.
+    fn each(
+        &self,
+        fids: &mut Fids,
+        request: impl Fn(u32, usize) -> Request,
+    ) -> Result<Vec<Option<Reply>>, Error> {
+        let numbered = fids.iter().enumerate();
+        let requests: Vec<Request> = numbered
+            .filter_map(|(at, fid)| Some(request(*fid.as_ref().ok()?, at)))
+            .collect();
+        let mut pending = self.client.start_all(&requests)?.into_iter();
+        let mut replies = Vec::with_capacity(fids.len());
+        for fid in fids {
+            let asked = if fid.is_ok() { pending.next() } else { None };
+            let reply = match asked.map(|asked| asked.wait(self.client.patience())) {
+                Some(Err(error)) => {
+                    *fid = Err(error);
+                    None
+                }
+                Some(Ok(reply)) => Some(reply),
+                None => None,
+            };
+            replies.push(reply);
+        }
+        Ok(replies)
     }
 
     pub fn read_text(&self, path: &str) -> Result<String, Error> {

@@ -39,8 +39,7 @@ pub struct Entry {
 impl Index {
     /// A missing or damaged index is an empty one: everything is built again.
     pub fn read(directory: &Path) -> Self {
-        std::fs::read(directory.join(FILE_NAME))
-            .ok()
+        files::read_kept(&directory.join(FILE_NAME))
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())
             .unwrap_or_default()
     }
@@ -83,5 +82,27 @@ impl Index {
                 .modules()
                 .iter()
                 .all(|module| directory.join(format!("{module}.beam")).is_file())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::{FILE_NAME, Index};
+
+    /// Whatever stands in the place of the index, reading it ends and finds none.
+    #[test]
+    fn odd_things_in_the_place_of_the_index_are_as_good_as_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join(FILE_NAME);
+        mknodat(CWD, &place, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        assert_eq!(Index::read(directory.path()), Index::default());
+        std::fs::remove_file(&place).unwrap();
+        std::fs::File::create(&place).unwrap().set_len(3 << 30).unwrap();
+        assert_eq!(Index::read(directory.path()), Index::default());
+        std::fs::remove_file(&place).unwrap();
+        Index::default().write(directory.path()).unwrap();
+        assert_eq!(Index::read(directory.path()), Index::default());
     }
 }

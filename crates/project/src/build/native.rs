@@ -30,7 +30,7 @@ pub fn plan(package: &Package, plan: &mut Plan, scope: Scope, erlang: &str) -> R
     );
     now.insert("<erlang>".to_owned(), erlang.to_owned());
     plan.native_index = serde_json::to_vec(&now).expect("a map of texts");
-    let old = std::fs::read(native_output(&plan.output).join(INDEX)).ok();
+    let old = files::read_kept(&native_output(&plan.output).join(INDEX));
     if scope == Scope::Everything || old.as_ref() != Some(&plan.native_index) {
         plan.native = sources(&directory)?;
     }

@@ -24,6 +24,8 @@ pub struct Plan {
     pub root: PathBuf,
     pub output: PathBuf,
     pub is_dependency: bool,
+    /// The packages it uses, by name.
+    pub dependencies: Vec<String>,
     /// Forms to compile; empty when nothing changed.
     pub modules: Vec<CompiledModule>,
     /// Native Erlang files to compile.
@@ -74,7 +76,7 @@ impl Plan {
             drop(std::fs::remove_file(self.output.join(format!("{module}.beam"))));
         }
         if let Some((path, content)) = self.application_file()
-            && std::fs::read(&path).ok().as_deref() != Some(content.as_bytes())
+            && files::read_kept(&path).as_deref() != Some(content.as_bytes())
         {
             files::write_atomic(&path, content.as_bytes())?;
         }
@@ -164,12 +166,14 @@ struct Sources<'a> {
     parsed: Option<Vec<Parsed>>,
 }
 
-/// Plan a package after its dependencies.
+/// Plan a package after its dependencies. `begin` is called for each of them as soon as something in it will have to
+/// be compiled, long before it is known what.
 pub fn plan_all(
     progress: &mut dyn Progress,
     package: &Package,
     scope: Scope,
     erlang: &str,
+    begin: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Vec<Plan>> {
     let mut sources = Vec::new();
     for each in package.in_order() {
@@ -204,7 +208,7 @@ pub fn plan_all(
         let environment = environment(package, erlang, &format!("{shared}\n{below}"));
         let fingerprint: Vec<&str> = each.texts.iter().map(|text| text.hash.as_str()).collect();
         below = files::hash(format!("{below}{environment}{}", fingerprint.join("")).as_bytes());
-        let plan = plan_one(each, scope, environment, erlang, &mut tables)?;
+        let plan = plan_one(each, scope, environment, erlang, &mut tables, begin)?;
         progress.detail(&format!(
             "{}: {} of {} modules to compile",
             package.name().unwrap_or("(no package)"),
@@ -247,7 +251,8 @@ pub fn names<'a>(sources: impl Iterator<Item = (&'a Package, &'a [Parsed])>) -> 
 
 /// Everything that makes old output worthless as a whole.
 fn environment(package: &Package, erlang: &str, below: &str) -> String {
-    let manifest = std::fs::read(package.project.root.join(crate::manifest::FILE_NAME)).unwrap_or_default();
+    let manifest =
+        files::read_kept(&package.project.root.join(crate::manifest::FILE_NAME)).unwrap_or_default();
     let parts = [
         package.dialect.name(),
         env!("CARGO_PKG_VERSION"),
@@ -291,6 +296,7 @@ fn plan_one(
     environment: String,
     erlang: &str,
     tables: &mut Tables,
+    begin: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Plan> {
     let Sources {
         package,
@@ -310,6 +316,14 @@ fn plan_one(
         root: package.project.root.clone(),
         output: output.clone(),
         is_dependency: package.is_dependency,
+        dependencies: package
+            .project
+            .manifest
+            .as_ref()
+            .map_or_else(Vec::new, |manifest| {
+                let names = manifest.dependencies.iter();
+                names.map(|dependency| dependency.name.clone()).collect()
+            }),
         modules: Vec::new(),
         native: Vec::new(),
         native_index: Vec::new(),
@@ -356,6 +370,7 @@ fn plan_one(
         }
         return Ok(plan);
     }
+    begin()?;
     let parsed = parsed(&texts);
     compile_changed(package, parsed, &old, scope, environment, tables, &mut plan);
     native::plan(package, &mut plan, scope, erlang)?;

@@ -70,23 +70,27 @@ impl Place {
         check(&package, below.map(|below| self.path(below)).as_deref()).unwrap()
     }
 
-    fn forget(&self) {
-        let kept = self.kept();
-        fs::remove_file(kept).unwrap();
-    }
-
     fn kept(&self) -> PathBuf {
         self.path("_build/dev/checks")
+    }
+
+    /// The second file, with what changed since the first was written.
+    fn later(&self) -> PathBuf {
+        self.path("_build/dev/checks.later")
     }
 
     /// How many files were looked at; what was found is what a run from nothing finds.
     fn looked_at(&self) -> usize {
         let again = self.check(None);
-        let kept = fs::read(self.kept()).unwrap();
-        self.forget();
+        let (kept, later) = (fs::read(self.kept()).unwrap(), fs::read(self.later()).ok());
+        fs::remove_file(self.kept()).unwrap();
         let fresh = self.check(None);
         assert_eq!(shown(&again), shown(&fresh));
+        assert!(!self.later().exists(), "what belongs to no first file goes");
         crate::files::write_atomic(&self.kept(), &kept).unwrap();
+        if let Some(later) = later {
+            crate::files::write_atomic(&self.later(), &later).unwrap();
+        }
         again.looked_at
     }
 }
@@ -166,4 +170,143 @@ fn damaged_results_are_as_good_as_none() {
         crate::files::write_atomic(&place.kept(), &bent).unwrap();
         assert_eq!(shown(&place.check(None)), shown(&fresh), "bent at {at}");
     }
+}
+
+/// What changed since the first file of results was written is in a second one, which stays small and means nothing
+/// without the first: whichever of the two is damaged or from another time, a run says what it would say without both.
+#[test]
+fn what_changed_is_kept_apart_until_it_is_much() {
+    let place = Place::new();
+    for number in 0..100 {
+        place.write(
+            &format!("src/Part{number}.bt"),
+            &format!("Object subclass: Part{number}\n  class a => {number}\n"),
+        );
+    }
+    place.check(None);
+    let first = fs::read(place.kept()).unwrap();
+    let change = |number: usize| {
+        let text = format!("Object subclass: Part{number}\n  class a => {number} frobnicate\n");
+        place.write(&format!("src/Part{number}.bt"), &text);
+    };
+    change(3);
+    assert_eq!(place.looked_at(), 1);
+    change(4);
+    fs::remove_file(place.path("src/Part5.bt")).unwrap();
+    assert_eq!(place.looked_at(), 1);
+    assert_eq!(place.looked_at(), 0);
+    assert_eq!(fs::read(place.kept()).unwrap(), first, "it is not written again");
+    let later = fs::read(place.later()).unwrap();
+    assert!(
+        later.len() < first.len() / 4,
+        "{} of {}",
+        later.len(),
+        first.len()
+    );
+    // A file that comes back.
+    change(5);
+    assert_eq!(place.looked_at(), 1);
+    let expected = shown(&place.check(None));
+    let later = fs::read(place.later()).unwrap();
+    for at in (0..later.len()).step_by(later.len() / 30) {
+        let mut bent = later.clone();
+        bent[at] ^= 0x55;
+        for bytes in [&bent[..], &later[..at]] {
+            crate::files::write_atomic(&place.kept(), &first).unwrap();
+            crate::files::write_atomic(&place.later(), bytes).unwrap();
+            assert_eq!(shown(&place.check(None)), expected, "at {at}");
+        }
+    }
+    // The second file of another first one.
+    fs::remove_file(place.kept()).unwrap();
+    place.check(None);
+    crate::files::write_atomic(&place.later(), &later).unwrap();
+    change(6);
+    assert_eq!(place.looked_at(), 1);
+    // Much is written anew.
+    (10..60).for_each(change);
+    assert_eq!(place.check(None).looked_at, 50);
+    assert!(!place.later().exists());
+    assert_eq!(place.looked_at(), 0);
+}
+
+/// Whatever stands in the place of a file that a run keeps for the next, the next ends with the same findings.
+#[test]
+fn odd_things_in_the_place_of_results_are_as_good_as_none() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let place = Place::new();
+    let fresh = place.check(None);
+    let kept = place.kept();
+    type Make = fn(&std::path::Path);
+    let odd: [(&str, Make); 6] = [
+        ("a pipe", |path| {
+            mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        }),
+        ("a link to a pipe", |path| {
+            let pipe = path.with_extension("pipe");
+            drop(fs::remove_file(&pipe));
+            mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+            std::os::unix::fs::symlink(pipe, path).unwrap();
+        }),
+        ("a file of 3 GiB", |path| {
+            fs::File::create(path).unwrap().set_len(3 << 30).unwrap();
+        }),
+        ("a link to a device", |path| {
+            std::os::unix::fs::symlink("/dev/zero", path).unwrap();
+        }),
+        ("a link to itself", |path| {
+            std::os::unix::fs::symlink(path.file_name().unwrap(), path).unwrap();
+        }),
+        ("a directory", |path| fs::create_dir(path).unwrap()),
+    ];
+    for (name, make) in odd {
+        fs::remove_file(&kept).unwrap();
+        make(&kept);
+        let again = place.check(None);
+        assert_eq!((shown(&again), again.looked_at), (shown(&fresh), 5), "{name}");
+        // All but a directory is replaced.
+        if kept.is_dir() {
+            fs::remove_dir(&kept).unwrap();
+            place.check(None);
+        }
+        assert_eq!(place.check(None).looked_at, 0, "after {name}");
+        // The same in the place of the second file.
+        drop(fs::remove_file(place.later()));
+        make(&place.later());
+        assert_eq!(shown(&place.check(None)), shown(&fresh), "{name}, second");
+        if place.later().is_dir() {
+            fs::remove_dir(place.later()).unwrap();
+        } else {
+            fs::remove_file(place.later()).unwrap();
+        }
+    }
+}
+
+/// A class whose name another package has too is looked for under its whole name: who uses it is looked at when it
+/// changes.
+#[test]
+fn a_name_of_two_packages_misleads_nobody() {
+    let place = Place::new();
+    place.write(
+        "beamtalk.toml",
+        "[package]\nname = \"demo\"\nversion = \"0.1.0\"\n\n[dependencies]\nparts = { path = \"parts\" }\n",
+    );
+    place.write(
+        "parts/beamtalk.toml",
+        "[package]\nname = \"parts\"\nversion = \"0.1.0\"\n",
+    );
+    place.write(
+        "parts/src/Base.bt",
+        "Value subclass: Base\n  other -> Integer => 1\n",
+    );
+    place.looked_at();
+    assert_eq!(place.looked_at(), 0);
+    place.write("src/Base.bt", &BASE.replace("next -> Integer", "next -> String"));
+    assert!(place.looked_at() >= 4);
+    place.write(
+        "parts/src/Base.bt",
+        "Value subclass: Base\n  other -> String => \"\"\n",
+    );
+    place.looked_at();
+    assert_eq!(place.looked_at(), 0);
 }

@@ -8,7 +8,7 @@ use ecow::EcoString;
 use flate2::read::{GzDecoder, ZlibDecoder};
 
 /// No module of sane size has more.
-const MAX_BYTES: u64 = 64 * 1024 * 1024;
+pub(super) const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {

@@ -17,7 +17,7 @@ fn path(directory: &Path, hash: &str) -> PathBuf {
 
 /// A file of another form, or one that was damaged, is as good as none.
 pub(super) fn read(directory: &Path, hash: &str) -> Option<Vec<Function>> {
-    let bytes = std::fs::read(path(directory, hash)).ok()?;
+    let bytes = files::read_kept(&path(directory, hash))?;
     let term = decode(&bytes, Limits::default()).ok()?;
     match read::tagged(&term)? {
         ("functions", [Term::Integer(FORM), Term::List(rows)]) => rows.iter().map(function).collect(),

@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use beamtalk_compiler::{ClassTable, Origin, SourceFile};
+use beamtalk_compiler::{ClassTable, Origin, SourceFile, ffi};
 use beamtalk_project::Project;
 use beamtalk_project::source::Text;
+use beamtalk_project::specs::Specs;
 use beamtalk_syntax::Parse;
 use beamtalk_syntax::ast::Item;
 use beamtalk_syntax::diagnostic::Severity;
@@ -21,6 +22,7 @@ pub struct ScriptCompiler<'a> {
     table: &'a ClassTable,
     /// Files whose classes are loaded anyway.
     known: BTreeSet<PathBuf>,
+    specs: Specs,
 }
 
 impl<'a> ScriptCompiler<'a> {
@@ -29,6 +31,7 @@ impl<'a> ScriptCompiler<'a> {
             project,
             table,
             known,
+            specs: Specs::of_scripts(project),
         }
     }
 
@@ -45,7 +48,7 @@ impl<'a> ScriptCompiler<'a> {
         }
         let mut bound: Vec<EcoString> = Vec::new();
         for input in &script.inputs {
-            let input = compile_input(shown, input, style, &mut table, &mut bound);
+            let input = self.input(shown, input, style, &mut table, &mut bound);
             compiled.inputs.push(input);
         }
         compiled
@@ -117,71 +120,73 @@ impl<'a> ScriptCompiler<'a> {
             .find(|candidate| candidate.is_file())
             .and_then(|found| std::fs::canonicalize(found).ok())
     }
-}
 
-fn compile_input(
-    shown: &str,
-    input: &Input,
-    style: Style,
-    table: &mut ClassTable,
-    bound: &mut Vec<EcoString>,
-) -> CompiledInput {
-    let is_run = input.expectation.is_some() || style == Style::Documentation;
-    let mut result = CompiledInput {
-        line: input.line,
-        text: input.text.clone(),
-        expectation: input.expectation.clone(),
-        modules: Vec::new(),
-        expression: None,
-        echo: None,
-        diagnostics: Vec::new(),
-        errors: Vec::new(),
-        is_run,
-    };
-    if !is_run {
-        return result;
-    }
-    // Empty lines before the text give frames and diagnostics the line numbers of the script.
-    let text = format!("{}{}", "\n".repeat(input.line.saturating_sub(1)), input.text);
-    let Parse { unit, diagnostics } = beamtalk_syntax::parse_input(&text);
-    let defines = unit.items.iter().any(|item| !matches!(item, Item::Statement(_)));
-    let file = SourceFile {
-        path: EcoString::from(shown),
-        text: EcoString::from(text),
-        unit,
-        package: None,
-        module: EcoString::from(beamtalk_compiler::module_name(None, "script")),
-        origin: Origin::Session,
-    };
-    let mut with_input = table.clone();
-    if defines {
-        with_input.declare(&file);
-    }
-    let compiled = beamtalk_compiler::compile_input(&file, &with_input, bound);
-    for diagnostic in diagnostics.iter().chain(&compiled.diagnostics) {
-        let mut message = diagnostic.message.to_string();
-        if let Some(hint) = &diagnostic.hint {
-            message.push('\n');
-            message.push_str(hint);
+    fn input(
+        &self,
+        shown: &str,
+        input: &Input,
+        style: Style,
+        table: &mut ClassTable,
+        bound: &mut Vec<EcoString>,
+    ) -> CompiledInput {
+        let is_run = input.expectation.is_some() || style == Style::Documentation;
+        let mut result = CompiledInput {
+            line: input.line,
+            text: input.text.clone(),
+            expectation: input.expectation.clone(),
+            modules: Vec::new(),
+            expression: None,
+            echo: None,
+            diagnostics: Vec::new(),
+            errors: Vec::new(),
+            is_run,
+        };
+        if !is_run {
+            return result;
         }
-        if diagnostic.severity == Severity::Error {
-            result.errors.push(message.clone());
+        // Empty lines before the text give frames and diagnostics the line numbers of the script.
+        let text = format!("{}{}", "\n".repeat(input.line.saturating_sub(1)), input.text);
+        let Parse { unit, diagnostics } = beamtalk_syntax::parse_input(&text);
+        let defines = unit.items.iter().any(|item| !matches!(item, Item::Statement(_)));
+        let file = SourceFile {
+            path: EcoString::from(shown),
+            text: EcoString::from(text),
+            unit,
+            package: None,
+            module: EcoString::from(beamtalk_compiler::module_name(None, "script")),
+            origin: Origin::Session,
+        };
+        let mut with_input = table.clone();
+        with_input.set_specs(self.specs.later(ffi::modules(&file).into_iter().collect()));
+        if defines {
+            with_input.declare(&file);
         }
-        result.diagnostics.push(message);
-    }
-    if result.errors.is_empty() {
-        for changed in &compiled.changed {
-            with_input.declare(changed);
-        }
-        *table = with_input;
-        for name in compiled.assigns {
-            if !bound.contains(&name) {
-                bound.push(name);
+        let compiled = beamtalk_compiler::compile_input(&file, &with_input, bound);
+        for diagnostic in diagnostics.iter().chain(&compiled.diagnostics) {
+            let mut message = diagnostic.message.to_string();
+            if let Some(hint) = &diagnostic.hint {
+                message.push('\n');
+                message.push_str(hint);
             }
+            if diagnostic.severity == Severity::Error {
+                result.errors.push(message.clone());
+            }
+            result.diagnostics.push(message);
         }
-        result.modules = compiled.modules;
-        result.expression = compiled.expression;
-        result.echo = compiled.echo.map(|echo| echo.to_string());
+        if result.errors.is_empty() {
+            for changed in &compiled.changed {
+                with_input.declare(changed);
+            }
+            *table = with_input;
+            for name in compiled.assigns {
+                if !bound.contains(&name) {
+                    bound.push(name);
+                }
+            }
+            result.modules = compiled.modules;
+            result.expression = compiled.expression;
+            result.echo = compiled.echo.map(|echo| echo.to_string());
+        }
+        result
     }
-    result
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::answer;
+use super::{LoadError, answer};
 
 answer! {
     ReplayAnswer {
@@ -55,6 +55,44 @@ answer! {
 answer! {
     DocCellsAnswer {
         cells: Vec<DocCell>,
+    }
+}
+
+answer! {
+    DocumentInfo {
+        path: String,
+        /// The first heading; else the name of the file.
+        title: String,
+        /// How many blocks of code are run as examples.
+        cells: u64,
+        bytes: u64,
+        /// Milliseconds since 1970.
+        changed_at: u64,
+    }
+}
+
+answer! {
+    DocListAnswer {
+        documents: Vec<DocumentInfo>,
+    }
+}
+
+answer! {
+    DocReadAnswer {
+        text: String,
+        sha256: String,
+        /// Whether the one who asked may write it.
+        writable: bool,
+    }
+}
+
+answer! {
+    DocWriteAnswer {
+        sha256: String,
+        /// Classes that were loaded.
+        classes: Vec<String>,
+        /// Why the image keeps the code it had; the file is written all the same.
+        errors: Vec<LoadError>,
     }
 }
 

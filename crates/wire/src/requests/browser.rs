@@ -51,6 +51,37 @@ request! {
 }
 
 request! {
+    /// Documents and sources of the project, by path.
+    DocList {
+        ;
+        /// Only those with this text in their path or title.
+        find: String,
+        /// At most 1,000; 200 if absent.
+        limit: u64,
+    }
+}
+
+request! {
+    /// The text of a document or source of the project: `.md`, `.bt`, `.btscript`, for owners also `.erl`, `.toml`.
+    DocRead {
+        /// Relative to the project; or `beamtalk:tour`.
+        path: String,
+    }
+}
+
+request! {
+    /// Write a document or source of the project as a whole; a source is loaded too.
+    DocWrite {
+        /// A `.md`, `.bt` or `.btscript` below the project.
+        path: String,
+        text: String,
+        ;
+        /// Of the text that was read; absent when there was none.
+        base_sha256: String,
+    }
+}
+
+request! {
     /// What was written to the Transcript, the newest last.
     Transcript {
         ;

@@ -142,6 +142,8 @@ request! {
     Docs {
         ;
         class: String,
+        /// Of a finding, as in `E0201`.
+        code: String,
         erlang_module: String,
         selector: String,
         side: Side,

@@ -156,6 +156,12 @@ pub enum Event {
         sha256: Option<String>,
         answer: String,
     },
+    /// A document or source of the project was written.
+    Doc {
+        path: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sha256: Option<String>,
+    },
     /// A file of the loop was written.
     Tree {
         path: String,
@@ -207,6 +213,7 @@ pub const KINDS: &[&str] = &[
     "run",
     "capability_disabled",
     "policy_denied",
+    "doc",
     "tree",
     "mcp",
     "limit",
@@ -238,6 +245,7 @@ impl Event {
             Self::Run { .. } => "run",
             Self::CapabilityDisabled { .. } => "capability_disabled",
             Self::PolicyDenied { .. } => "policy_denied",
+            Self::Doc { .. } => "doc",
             Self::Tree { .. } => "tree",
             Self::Mcp(_) => "mcp",
             Self::Approval { .. } => "approval",

@@ -203,6 +203,10 @@ fn every_type_is_listed_and_carries_its_fields() {
             what: text(),
             detail: text(),
         },
+        Event::Doc {
+            path: text(),
+            sha256: None,
+        },
         Event::Tree {
             path: text(),
             sha256: None,

@@ -271,7 +271,9 @@ impl ChangeLog {
 
     fn view(&self, entry: &Entry, files: &mut BTreeMap<String, FileState>) -> Result<EntryView, ChangeError> {
         let active = entry.is_pending();
-        let is_same_state = |later: &&Entry| later.state == entry.state;
+        // A try hides nothing that will be written.
+        let is_same_state =
+            |later: &&Entry| later.state == entry.state && (later.is_durable() || !entry.is_durable());
         let shadowed = entry.is_open()
             && self
                 .entries
@@ -308,6 +310,9 @@ impl ChangeLog {
         let mut dirty: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for view in self.active()? {
             let entry = view.entry;
+            if !entry.is_durable() {
+                continue;
+            }
             let name = entry.selector.unwrap_or_else(|| entry.kind.as_str().to_owned());
             let names = dirty.entry(entry.class).or_default();
             if !names.contains(&name) {
@@ -358,6 +363,11 @@ impl ChangeLog {
 
     fn pending(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| entry.is_pending())
+    }
+
+    fn pending_in(&self, file: &str) -> impl Iterator<Item = &Entry> {
+        self.pending()
+            .filter(move |entry| entry.source_file.as_deref() == Some(file))
     }
 
     // ---- flush, revert, clear ----
@@ -432,6 +442,11 @@ impl ChangeLog {
         self.project.relative(file).unwrap_or_else(|| file.to_owned())
     }
 
+    /// Where a file of the project really is; `None` when that is not in the project.
+    pub(crate) fn resolve(&self, file: &str) -> std::io::Result<Option<std::path::PathBuf>> {
+        self.project.resolve(file)
+    }
+
     /// What a file of the project is now.
     pub(crate) fn file_state(&self, file: &str) -> FileState {
         self.project.state(file)
@@ -456,17 +471,32 @@ impl ChangeLog {
 
     /// What the image wants of the definitions of a file, by its pending entries; ephemeral ones count.
     pub(crate) fn wanted(&self, file: &str) -> Result<Vec<Wanted>, ChangeError> {
-        let of_file = |entry: &&Entry| entry.source_file.as_deref() == Some(file);
-        let entries: Vec<&Entry> = self.pending().filter(of_file).collect();
+        let entries: Vec<&Entry> = self.pending_in(file).collect();
         let texts = self.texts(&entries)?;
         Ok(plan::wanted(&pending_of(&texts)))
+    }
+
+    /// A text of the image without what was only tried: the latest durable version of each such definition, or its base.
+    pub(crate) fn without_tries(&self, file: &str, text: &str) -> Result<String, ChangeError> {
+        let (durable, tries): (Vec<&Entry>, Vec<&Entry>) =
+            self.pending_in(file).partition(|entry| entry.is_durable());
+        let durable = self.texts(&durable)?;
+        let kept: BTreeMap<Key, Option<String>> = plan::wanted(&pending_of(&durable))
+            .into_iter()
+            .map(|wanted| (wanted.key, wanted.source))
+            .collect();
+        let tries = self.texts(&tries)?;
+        let definitions = plan::wanted(&pending_of(&tries)).into_iter().map(|tried| {
+            let version = kept.get(&tried.key).cloned().unwrap_or(tried.base);
+            (tried.key, version)
+        });
+        Ok(plan::with_definitions(text, &definitions.collect()))
     }
 
     /// What the image is to have of a file whose text on disk is this: what is on disk, and its own version of what is
     /// pending.
     pub(crate) fn merge(&self, file: &str, disk: &str) -> Result<Merge, ChangeError> {
-        let of_file = |entry: &&Entry| entry.source_file.as_deref() == Some(file);
-        let entries: Vec<&Entry> = self.pending().filter(of_file).collect();
+        let entries: Vec<&Entry> = self.pending_in(file).collect();
         let texts = self.texts(&entries)?;
         Ok(merge::merge(file, &pending_of(&texts), disk))
     }

@@ -66,12 +66,18 @@ pub(crate) fn merge(file: &str, pending: &[Pending], disk: &str) -> Merge {
             && one.entry.flushable
             && wanted(&[**one]).iter().all(|wanted| wanted.is_in(disk))
     };
+    // The latest durable word for a definition decides, and what it replaced goes with it: a method that was added and
+    // removed again is not on disk either, but nobody wants it back.
+    let replaces =
+        |later: &Pending, one: &Pending| later.entry.is_durable() && later.entry.shadows(one.entry);
+    let is_latest = |one: &&Pending| !pending.iter().any(|later| replaces(later, one));
+    let latest: Vec<&Pending> = pending.iter().filter(is_latest).filter(is_settled).collect();
+    let is_over = |one: &&Pending| {
+        let is_meant = |later: &&Pending| later.entry.seq == one.entry.seq || replaces(later, one);
+        one.entry.is_durable() && latest.iter().any(is_meant)
+    };
     Merge {
-        settled: pending
-            .iter()
-            .filter(is_settled)
-            .map(|one| one.entry.seq)
-            .collect(),
+        settled: pending.iter().filter(is_over).map(|one| one.entry.seq).collect(),
         conflict: match &text {
             Ok(_) if others.is_empty() => None,
             Ok(_) => Some(conflict(ConflictReason::ExternalEdit, Some(others.join(", ")))),

@@ -18,6 +18,15 @@ pub struct SourceText {
     pub origin: TextOrigin,
 }
 
+/// A file of the image, whose text the worker knows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileName {
+    pub package: Option<String>,
+    pub path: String,
+    /// When its text was told: a job about another text is another job.
+    pub moment: u64,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TextOrigin {
@@ -86,10 +95,12 @@ pub enum Job {
     },
     /// Whole files, together.
     Files { files: Vec<SourceText> },
-    /// What is found in files, as if `installed` were loaded. Their texts are known already.
+    /// What is found in files of the image and in texts of sessions, as if `installed` were loaded. Files that were
+    /// looked at before and rest on what changed since are looked at too.
     Recheck {
         installed: Vec<SourceText>,
-        files: Vec<SourceText>,
+        files: Vec<FileName>,
+        texts: Vec<SourceText>,
     },
     /// Findings only.
     Check {
@@ -149,6 +160,9 @@ pub struct Outcome {
     /// As §10.3 has them, with `file`.
     pub diagnostics: Vec<Diagnostic>,
     pub has_errors: bool,
+    /// The files that were looked at: the class of each, and its path.
+    #[serde(default)]
+    pub looked_at: Vec<(String, String)>,
     pub completion: Found,
     pub hover: HoverAnswer,
 }

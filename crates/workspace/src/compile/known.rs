@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use beamtalk_syntax::definitions::{self, Key, Member, Outline, Subject};
 
-use super::job::{HomeText, Knowledge, PackageUse, SourceText, TextOrigin};
+use super::job::{FileName, HomeText, Knowledge, PackageUse, SourceText, TextOrigin};
 
 #[derive(Debug, Default)]
 pub struct Known {
@@ -153,10 +153,16 @@ impl Known {
     }
 
     /// The files for which `is_wanted` holds as the image has them, in the order of their paths.
-    pub fn files(&self, is_wanted: impl Fn(&SourceText) -> bool) -> Vec<SourceText> {
+    pub fn files(&self, is_wanted: impl Fn(&SourceText) -> bool) -> Vec<FileName> {
         let texts = self.files.values().filter_map(|file| file.image.as_ref());
-        let texts = texts.map(|(_, text)| text).filter(|text| is_wanted(text));
-        let mut files: Vec<SourceText> = texts.cloned().collect();
+        let names = texts
+            .filter(|(_, text)| is_wanted(text))
+            .map(|(moment, text)| FileName {
+                package: text.package.clone(),
+                path: text.path.clone(),
+                moment: *moment,
+            });
+        let mut files: Vec<FileName> = names.collect();
         files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         files
     }

@@ -23,9 +23,10 @@ use serde::{Deserialize, Serialize};
 
 use super::diagnostic;
 use super::frame;
+use super::held::Held;
 use super::job::{
-    Blob, Definition, Expression, Found, Job, Knowledge, Module, Outcome, PackageUse, SourceText, Step,
-    TextOrigin, Variable,
+    Blob, Definition, Expression, FileName, Found, Job, Knowledge, Module, Outcome, PackageUse, SourceText,
+    Step, TextOrigin, Variable,
 };
 use super::redefinition::{redefined_files, without_redefined};
 
@@ -42,6 +43,7 @@ pub fn run(input: impl Read, mut output: impl Write) -> std::io::Result<()> {
     let mut library = library();
     let mut table = library.clone();
     let mut packages = Packages::default();
+    let mut held = Held::default();
     while let Some(frame) = frame::read(&mut input)? {
         let (json, _) = frame::decode(&frame)?;
         let order: Order = serde_json::from_slice(json)?;
@@ -53,13 +55,19 @@ pub fn run(input: impl Read, mut output: impl Write) -> std::io::Result<()> {
         if order.knowledge.reset {
             table = library.clone();
             packages = packages_of(&order.knowledge.packages);
+            held.forget();
         }
-        let files: Vec<SourceFile> = order.knowledge.declare.iter().map(|text| parse(text).0).collect();
+        let told = &order.knowledge.declare;
+        let files: Vec<SourceFile> = told.iter().map(|text| parse(text).0).collect();
         if !order.knowledge.packages.is_empty() && !files.is_empty() {
             files.iter().for_each(|file| packages.declare(file));
+            held.set_shared(packages.shared_names().next().is_some());
             table.set_packages(packages.clone());
         }
-        files.iter().for_each(|file| table.declare(file));
+        for (text, file) in told.iter().zip(files) {
+            held.put(text, &file);
+            table.take(file);
+        }
         table.set_homes(order.knowledge.homes.iter().map(|home| {
             let (class, selector) = (EcoString::from(&home.class), EcoString::from(&home.selector));
             (class, home.is_class_side, selector, parse(&home.file).0)
@@ -69,6 +77,7 @@ pub fn run(input: impl Read, mut output: impl Write) -> std::io::Result<()> {
         }
         let mut answer = Answer {
             table: &table,
+            held: &mut held,
             outcome: Outcome::default(),
             blobs: Vec::new(),
         };
@@ -97,7 +106,7 @@ fn packages_of(all: &[PackageUse]) -> Packages {
 }
 
 /// The library as this binary carries it.
-fn library() -> ClassTable {
+pub(super) fn library() -> ClassTable {
     let mut table = ClassTable::empty();
     for (name, text) in beamtalk_node::library_sources() {
         table.declare(&SourceFile {
@@ -125,7 +134,7 @@ fn limit_cpu(seconds: u64) {
     let _ = rustix::process::setrlimit(Resource::Cpu, limit);
 }
 
-fn parse(text: &SourceText) -> (SourceFile, Vec<Diagnostic>) {
+pub(super) fn parse(text: &SourceText) -> (SourceFile, Vec<Diagnostic>) {
     let parse = match text.origin {
         TextOrigin::Session => beamtalk_syntax::parse_input(&text.text),
         TextOrigin::Package | TextOrigin::Test => beamtalk_syntax::parse_file(&text.text),
@@ -161,6 +170,7 @@ fn source_text(file: &SourceFile) -> SourceText {
 
 struct Answer<'a> {
     table: &'a ClassTable,
+    held: &'a mut Held,
     outcome: Outcome,
     blobs: Vec<Vec<u8>>,
 }
@@ -214,7 +224,11 @@ impl Answer<'_> {
                 }
             }
             Job::Files { files } => self.files(files),
-            Job::Recheck { installed, files } => self.recheck(installed, files),
+            Job::Recheck {
+                installed,
+                files,
+                texts,
+            } => self.recheck(installed, files, texts),
             Job::Check { code, bound, mode } => self.check(code, bound, *mode),
             Job::Complete { code, cursor, bound } => self.complete(code, *cursor, bound),
             Job::Hover { code, cursor, bound } => self.hover(code, *cursor, bound),
@@ -443,15 +457,17 @@ impl Answer<'_> {
         }
     }
 
-    fn recheck(&mut self, installed: &[SourceText], files: &[SourceText]) {
-        let mut table = self.table.clone();
-        for text in installed {
-            table.take(parse(text).0);
+    fn recheck(&mut self, installed: &[SourceText], files: &[FileName], texts: &[SourceText]) {
+        for (text, looked) in self.held.look(self.table, files, installed) {
+            let found = looked.diagnostics().iter();
+            let found = found.map(|found| diagnostic::shown(found, &text.path, &text.text));
+            self.outcome.diagnostics.extend(found);
+            self.outcome.looked_at.push((looked.owner, text.path.clone()));
         }
-        for text in files {
+        for text in texts {
             let (file, diagnostics) = parse(text);
             self.findings(&file.path, &file.text, &diagnostics);
-            self.findings(&file.path, &file.text, &check_file(&file, &table));
+            self.findings(&file.path, &file.text, &check_file(&file, self.table));
         }
     }
 

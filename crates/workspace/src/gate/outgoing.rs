@@ -148,6 +148,21 @@ impl Outgoing {
         self.0.filled.notify_one();
     }
 
+    /// The events of a channel that wait will be sent in another way.
+    pub fn forget(&self, channel: Channel) {
+        let mut queue = self.queue();
+        queue.dropped.remove(&channel);
+        let gone: usize = queue
+            .frames
+            .iter()
+            .filter(|frame| frame.channel == Some(channel))
+            .map(|frame| frame.text.len())
+            .sum();
+        queue.bytes -= gone;
+        queue.frames.retain(|frame| frame.channel != Some(channel));
+        self.0.drained.notify_waiters();
+    }
+
     /// Send what is queued, then close. The first farewell counts.
     pub fn close(&self, code: u16, reason: &str) {
         let mut queue = self.queue();

@@ -8,7 +8,7 @@ use beamtalk_wire::answers::{ChangedUse, Diagnostic, Finding, FindingSite, Sever
 use beamtalk_wire::requests::{NavKind, NavQuery};
 use beamtalk_wire::{Event, ReloadCheckEvent};
 
-use crate::compile::job::{Definition, Job, SourceText};
+use crate::compile::job::{Definition, FileName, Job, SourceText};
 use crate::workspace::Workspace;
 
 /// Check the callers of what was defined anew, after its answer.
@@ -37,8 +37,8 @@ pub(super) fn concerns_callers(definition: &Definition) -> bool {
     }
 }
 
-/// At most this many files are checked after a change.
-const CALLERS: usize = 100;
+/// At most this many files are checked after a change, beside those that are known to rest on it.
+const CALLERS: usize = 1000;
 
 /// The selectors of methods that a definition took away.
 fn vanished(definition: &Definition) -> Vec<String> {
@@ -158,8 +158,8 @@ pub(super) struct Checked {
     pub(super) findings: Vec<Finding>,
 }
 
-/// Check the files that mention a class or send a selector, as if `texts` were installed. `None` when there are no such
-/// files.
+/// Check the files that mention a class or send a selector, and those that are known to rest on what changed, as if
+/// `texts` were installed. `None` when there are no such files.
 pub(super) async fn check(
     workspace: &Rc<Workspace>,
     class: &str,
@@ -173,19 +173,17 @@ pub(super) async fn check(
         !is_given && (mentions(&text.text, class) || word.is_some_and(|word| mentions(&text.text, word)))
     });
     let skipped = callers.len().saturating_sub(CALLERS);
-    let files: Vec<SourceText> = callers.into_iter().take(CALLERS).collect();
-    if files.is_empty() {
-        return None;
-    }
-    let owners: Vec<(String, String)> = files
-        .iter()
-        .map(|file| (owner(file), file.path.clone()))
-        .collect();
+    let files: Vec<FileName> = callers.into_iter().take(CALLERS).collect();
     let job = Job::Recheck {
         installed: texts,
         files,
+        texts: Vec::new(),
     };
     let compiled = workspace.compiler.run(job).await.ok()?;
+    let owners = compiled.outcome.looked_at;
+    if owners.is_empty() {
+        return None;
+    }
     let mut findings = Vec::new();
     for found in compiled.outcome.diagnostics {
         let Some((owner, _)) = owners.iter().find(|(_, path)| found.file.as_ref() == Some(path)) else {
@@ -218,16 +216,6 @@ fn of_owner(diagnostic: Diagnostic, owner: &str, class: &str, selector: Option<&
         end: diagnostic.span_end,
     };
     Finding::OfUse(UseFinding { diagnostic, changed })
-}
-
-/// The class of a file; a file of extensions only stands for itself.
-fn owner(file: &SourceText) -> String {
-    let parse = beamtalk_syntax::parse_file(&file.text);
-    let class = parse.unit.items.iter().find_map(|item| match item {
-        Item::Class(class) => Some(class.name.text.to_string()),
-        _ => None,
-    });
-    class.unwrap_or_else(|| file.path.clone())
 }
 
 /// Whether a text has the class's name as a word.

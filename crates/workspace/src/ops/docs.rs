@@ -10,11 +10,33 @@ use crate::compile::job::Job;
 use crate::sessions::Session;
 use crate::workspace::Workspace;
 
+/// What the code of a finding stands for.
+fn page(code: &str) -> Result<DocsAnswer, ErrorBody> {
+    let mut all = beamtalk_syntax::codes::ALL
+        .iter()
+        .chain(beamtalk_compiler::codes::ALL);
+    let Some((code, about)) = all.find(|(known, _)| known.eq_ignore_ascii_case(code)) else {
+        return Err(ErrorBody::new(
+            ErrorKind::NotFound,
+            format!("there is no code '{code}'"),
+        ));
+    };
+    let mut docs = format!("# {code}\n\n{}.\n", about.trim_end_matches('.'));
+    if let Some(example) = beamtalk_compiler::codes::examples().find(|example| example.code == *code) {
+        let [wrong, right] = [example.wrong, example.right].map(|text| format!("```beamtalk\n{text}\n```\n"));
+        docs.push_str(&format!("\n## Wrong\n\n{wrong}\n## Right\n\n{right}"));
+    }
+    Ok(DocsAnswer { docs })
+}
+
 pub(super) async fn docs(
     workspace: &Rc<Workspace>,
     session: &Session,
     request: &Docs,
 ) -> Result<DocsAnswer, ErrorBody> {
+    if let Some(code) = &request.code {
+        return page(code);
+    }
     workspace.enter_node(session).await?;
     let refused = match workspace.image.ask(&session.id, request).await {
         Err(error) if error.kind == ErrorKind::ClassNotFound => error,

@@ -83,6 +83,10 @@ pub(super) async fn eval(
         if request.hold == Some(true) {
             pairs.push((Term::binary("hold"), Term::atom("true")));
         }
+        // Who may come back later may look later, too.
+        if request.hold == Some(true) || session.kept.is_some() {
+            pairs.push((Term::binary("hold_failure"), Term::atom("true")));
+        }
         if let Some(subject) = &subject {
             subject.tell(&compiled, pairs);
         }

@@ -58,10 +58,14 @@ pub(super) async fn interrupt(
         }
     };
     let current = || session.running.borrow().as_ref().map(|(_, number)| *number);
+    let deadline = Instant::now() + TIME;
+    // What is still being compiled is meant too: it runs in a moment.
+    while current().is_none() && session.is_busy() && Instant::now() < deadline {
+        tokio::time::sleep(AGAIN).await;
+    }
     let Some(running) = current() else {
         return Ok(nothing);
     };
-    let deadline = Instant::now() + TIME;
     loop {
         let arguments = terms::map([("for", number(running))]);
         let answer = workspace

@@ -10,16 +10,15 @@ use crate::workspace::Workspace;
 
 /// Check all live classes again: those of the project, and those that were made in sessions and have no file.
 pub(super) async fn recheck_image(workspace: &Rc<Workspace>) -> Result<FindingsAnswer, ErrorBody> {
-    let files = {
+    let (files, texts) = {
         let known = workspace.compiler.known.borrow();
-        let mut files = known.files(|_| true);
-        files.extend(known.session_texts());
-        files
+        (known.files(|_| true), known.session_texts())
     };
-    let checked = files.len() as u64;
+    let checked = (files.len() + texts.len()) as u64;
     let job = Job::Recheck {
         installed: Vec::new(),
         files,
+        texts,
     };
     let compiled = workspace.compiler.run(job).await?;
     let findings = compiled.outcome.diagnostics.into_iter().map(Finding::Own);

@@ -4,12 +4,12 @@ use beamtalk_wire::answers::{
     ApprovalAskAnswer, ApprovalsAnswer, AuditSummaryAnswer, AuditTrailAnswer, AutoflushAnswer,
     BrowseClassAnswer, ChangeSidesAnswer, ChangesAnswer, ChannelsAnswer, ClearChangesAnswer, CloneAnswer,
     CompleteAnswer, DecideAnswer, DescribeAnswer, DeskReadAnswer, DeskWriteAnswer, DiagnosticsAnswer,
-    DiffAnswer, DirtyAnswer, DocCellsAnswer, DocsAnswer, EntryAnswer, EvalAnswer, FindingsAnswer,
-    FlushAnswer, FormatAnswer, HandleListAnswer, HandleOpenAnswer, HealthAnswer, HoverAnswer, JobAnswer,
-    LastResultsAnswer, LoadAnswer, LogAnswer, LoopRunAnswer, Nothing, PrecheckMethodAnswer,
-    QuestionKeepAnswer, QuestionTakeAnswer, ReloadAnswer, ReplayAnswer, RestoreAnswer, SaveClassAnswer,
-    SaveMethodAnswer, SessionsAnswer, ShowCodegenAnswer, SourceAnswer, TakeAnswer, TranscriptAnswer,
-    TreeListAnswer, TreeReadAnswer, TreeWriteAnswer, ValueAnswer, Warning,
+    DiffAnswer, DirtyAnswer, DocCellsAnswer, DocListAnswer, DocReadAnswer, DocWriteAnswer, DocsAnswer,
+    EntryAnswer, EvalAnswer, FindingsAnswer, FlushAnswer, FormatAnswer, HandleListAnswer, HandleOpenAnswer,
+    HealthAnswer, HoverAnswer, JobAnswer, LastResultsAnswer, LoadAnswer, LogAnswer, LoopRunAnswer, Nothing,
+    PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer, ReloadAnswer, ReplayAnswer, RestoreAnswer,
+    SaveClassAnswer, SaveMethodAnswer, SessionsAnswer, ShowCodegenAnswer, SourceAnswer, TakeAnswer,
+    TranscriptAnswer, TreeListAnswer, TreeReadAnswer, TreeWriteAnswer, ValueAnswer, Warning,
 };
 use beamtalk_wire::{Flag, Head, LoggedEntry};
 use serde::Serialize;
@@ -124,6 +124,8 @@ answers!(
     DeskReadAnswer,
     DeskWriteAnswer,
     DocCellsAnswer,
+    DocListAnswer,
+    DocReadAnswer,
     ReplayAnswer,
     TranscriptAnswer,
     LastResultsAnswer,
@@ -157,6 +159,7 @@ answers!(
 );
 
 impl Answered for DecideAnswer {}
+impl Answered for DocWriteAnswer {}
 impl Answered for FlushAnswer {}
 impl Answered for LoadAnswer {}
 impl Answered for ReloadAnswer {}

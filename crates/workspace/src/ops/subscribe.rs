@@ -4,12 +4,12 @@ use std::rc::Rc;
 
 use beamtalk_wire::answers::ChannelsAnswer;
 use beamtalk_wire::requests::{Subscribe, Unsubscribe};
-use beamtalk_wire::{Channel, ErrorBody, ErrorKind, Event, Op, Role, TranscriptEvent};
+use beamtalk_wire::{Channel, ErrorBody, ErrorKind, Event, Op, Role};
 
 use super::Caller;
 use crate::workspace::{Watch, Workspace};
 
-pub(super) fn subscribe(
+pub(super) async fn subscribe(
     workspace: &Rc<Workspace>,
     caller: &Caller,
     request: &Subscribe,
@@ -41,6 +41,14 @@ pub(super) fn subscribe(
             "the channel 'object' needs the field 'actor'",
         ));
     }
+    let behind: Vec<(Channel, u64)> = request
+        .since
+        .iter()
+        .flatten()
+        .filter_map(|(name, since)| Some((Channel::from_name(name)?, *since)))
+        .filter(|(channel, _)| channels.contains(channel))
+        .collect();
+    let mut turn = 0;
     let active = change(workspace, caller, |watch| {
         watch.channels.extend(channels);
         if channels.contains(&Channel::Object) {
@@ -49,46 +57,66 @@ pub(super) fn subscribe(
         if channels.contains(&Channel::Logs) {
             watch.level.clone_from(&request.level);
         }
-    });
-    for (name, since) in request.since.iter().flatten() {
-        match Channel::from_name(name) {
-            Some(channel) if channels.contains(&channel) => catch_up(workspace, caller, channel, *since),
-            _ => {}
-        }
+        watch.turns += 1;
+        turn = watch.turns;
+        watch
+            .behind
+            .extend(behind.iter().map(|(channel, _)| (*channel, turn)));
+    })?;
+    for (channel, since) in behind {
+        catch_up(workspace, caller, (channel, turn), since).await;
     }
-    active
+    Ok(active)
 }
 
-/// Send what was told after a number, or say from where on that is possible.
-fn catch_up(workspace: &Workspace, caller: &Caller, channel: Channel, since: u64) {
-    let connections = workspace.connections.borrow();
-    let Some(guest) = caller
-        .connection
-        .and_then(|connection| connections.get(&connection))
-    else {
+/// So many events are read at a time.
+const PIECE: usize = 256;
+
+/// Send what was told after a number, in order and as fast as it is taken, or say from where on that is possible. What is
+/// told meanwhile is kept too and follows from there: nothing is left out, and nothing that waits is sent twice.
+async fn catch_up(workspace: &Workspace, caller: &Caller, (channel, turn): (Channel, u64), since: u64) {
+    let Some(connection) = caller.connection else {
         return;
     };
-    let tell = |text: String| guest.outgoing.push_event(channel, text);
-    if channel != Channel::Transcript {
-        let (gap, later) = workspace.broadcast.borrow().after(channel, since);
-        if let Some(gap) = gap {
-            tell(gap.text());
+    let mut last = since;
+    loop {
+        let (outgoing, texts, is_over) = {
+            let mut connections = workspace.connections.borrow_mut();
+            let Some(guest) = connections.get_mut(&connection) else {
+                return;
+            };
+            // Somebody else goes on, or nobody listens any more.
+            if guest.watch.behind.get(&channel) != Some(&turn) {
+                return;
+            }
+            if last == since {
+                guest.outgoing.forget(channel);
+            }
+            let (gap, piece) = match channel {
+                Channel::Transcript => workspace.told.borrow().after(last, PIECE),
+                _ => workspace.broadcast.borrow().after(channel, last, PIECE),
+            };
+            let is_over = piece.is_empty();
+            if is_over {
+                guest.watch.behind.remove(&channel);
+            }
+            let mut texts: Vec<String> = gap.iter().map(Event::text).collect();
+            for (seq, event) in &piece {
+                last = *seq;
+                if guest.wants(event) {
+                    texts.push(event.numbered_text(*seq));
+                }
+            }
+            (guest.outgoing.clone(), texts, is_over)
+        };
+        for text in texts {
+            if outgoing.send(text).await.is_err() {
+                return;
+            }
         }
-        for (seq, event) in later.iter().filter(|(_, event)| guest.wants(event)) {
-            tell(event.numbered_text(*seq));
+        if is_over {
+            return;
         }
-        return;
-    }
-    let told = workspace.told.borrow();
-    if told.first() > since + 1 {
-        tell(Event::gap(channel, since + 1, told.first() - 1).text());
-    }
-    for entry in told.after(since) {
-        let event = Event::Transcript(TranscriptEvent::Text {
-            text: entry.text.clone(),
-            r#for: None,
-        });
-        tell(event.numbered_text(entry.seq));
     }
 }
 
@@ -102,6 +130,7 @@ pub(super) fn unsubscribe(
     }
     change(workspace, caller, |watch| {
         watch.channels.retain(|channel| !channels.contains(channel));
+        watch.behind.retain(|channel, _| !channels.contains(channel));
         if channels.contains(&Channel::Object) {
             watch.actors.clear();
         }

@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { settings } from "../../kernel/settings";
 import { client, epoch, fault } from "../../kernel/store";
 import { bytes, clock, count, grouped } from "../../kernel/text";
 import { Problem } from "../../parts/fault";
@@ -27,10 +28,15 @@ const CHARTS: { title: string; fields: [string, string][]; text: (value: number)
 function Chart({ title, names, series, text }: { title: string; names: string[]; series: Series; text: (value: number) => string }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<{ setData: (data: number[][]) => void; setSize: (size: { width: number; height: number }) => void; destroy: () => void } | null>(null);
-  const data = (): number[][] => [series.at.map((at) => at / 1000), ...names.map((_, index) => series.values[index] ?? [])];
+  const latest = useRef(series);
+  latest.current = series;
+  const data = (): number[][] => [latest.current.at.map((at) => at / 1000), ...names.map((_, index) => latest.current.values[index] ?? [])];
   useEffect(() => {
     let isOver = false;
     let watch: ResizeObserver | null = null;
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const again = (): void => plot.current?.setData(data());
+    dark.addEventListener("change", again);
     void import("uplot").then(({ default: Plot }) => {
       if (isOver || box.current === null) return;
       // Asked for at each drawing: the theme may have changed.
@@ -48,11 +54,12 @@ function Chart({ title, names, series, text }: { title: string; names: string[];
     return () => {
       isOver = true;
       watch?.disconnect();
+      dark.removeEventListener("change", again);
       plot.current?.destroy();
       plot.current = null;
     };
   }, []);
-  useEffect(() => plot.current?.setData(data()), [series]);
+  useEffect(() => plot.current?.setData(data()), [series, settings.value.theme]);
   return (
     <section style={{ padding: "8px 12px" }}>
       <h3>{title}</h3>

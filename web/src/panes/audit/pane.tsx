@@ -16,7 +16,6 @@ export default function Audit({ isVisible }: PaneProps): JSX.Element {
   const [selected, select] = useState<string | null>(null);
   const { answer, error, again } = useAnswer(() => (isOwner.value ? client.request("audit", { limit: 1000 }) : null), [], isVisible);
   const [fresh, setFresh] = useState<readonly Record<string, unknown>[]>([]);
-  useEffect(() => setFresh([]), [answer]);
   useEffect(() => {
     if (!isOwner.value || !isVisible) return;
     return client.on("audit", (event) => { if (event.event === "record") setFresh((old) => [...old, event.data.record].slice(-10_000)); });

@@ -55,8 +55,8 @@ export default function Bindings({ isVisible }: PaneProps): JSX.Element {
         <List label="Variables" items={rows} keyOf={([name]) => name} selected={selected} onSelect={([name]) => select(name)} onOpen={([name]) => inspect({ binding: name }, name)} row={([name, value]) => (
           <>
             <span class="code" style={{ width: "30%", flex: "none" }}>{visible(name)}</span>
-            <span class="code cut grow">{visible(value?.text ?? "")}</span>
-            <span class="chip cut" style={{ maxWidth: "40%" }}>{visible(value?.class ?? "")}</span>
+            <span class="code cut grow" style={{ minWidth: "25%" }}>{visible(value?.text ?? "")}</span>
+            <span class="chip cut" style={{ maxWidth: "40%", flexShrink: 1 }}>{visible(value?.class ?? "")}</span>
             {value?.scope === "session" ? null : <span class="muted">{value?.scope ?? ""}</span>}
           </>
         )} />

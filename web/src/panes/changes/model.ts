@@ -86,6 +86,19 @@ export function merged(disk: string, places: readonly Place[], choices: readonly
   return text;
 }
 
+/** The change from one text to another, made in a third that has the changed part too. */
+export function replaced(before: string, after: string, text: string): { from: number; to: number; insert: string } | null {
+  let start = 0;
+  while (start < before.length && start < after.length && before[start] === after[start]) start += 1;
+  // Whole lines: a part of one may be anywhere.
+  start = before.lastIndexOf("\n", start - 1) + 1;
+  let end = 0;
+  while (end < before.length - start && end < after.length - start && before[before.length - 1 - end] === after[after.length - 1 - end]) end += 1;
+  const part = before.slice(start, before.length - end);
+  const from = part === "" ? -1 : text.indexOf(part);
+  return from < 0 ? null : { from, to: from + part.length, insert: after.slice(start, after.length - end) };
+}
+
 export function hasMarks(text: string): boolean {
   return text.split("\n").some((line) => /^\s*(<<<<<<<|>>>>>>>)/.test(line));
 }

@@ -98,7 +98,7 @@ export default function Changes({ isVisible }: PaneProps): JSX.Element {
     { title: "Revert", key: "v", isChange: true, run: () => { if (current !== null) void revert(current); } },
     { title: "Three-way view", key: "3", run: openThree },
   ]), [current?.seq, answer, marked]);
-  if (three !== null) return <ThreeWay file={three} onDone={() => { setThree(null); refresh(); }} />;
+  if (three !== null) return <ThreeWay file={three} onDone={() => { setThree(null); setProblem(null); refresh(); }} />;
   return (
     <div class="fill">
       <div class="bar">
@@ -119,7 +119,7 @@ export default function Changes({ isVisible }: PaneProps): JSX.Element {
           <span>{(answer.disk_changed?.length ?? 0) > 0 ? `${count(answer.disk_changed?.length ?? 0, "file")} changed on disk.` : "The image and the files agree."}</span>
         </div>
       ) : (
-        <div style={{ height: current === null ? "100%" : "45%", display: "flex", flexDirection: "column", minHeight: "80px" }}>
+        <div style={{ height: current === null ? "100%" : `min(45%, calc(var(--row) * ${rows.length} + 2px))`, display: "flex", flexDirection: "column", flex: "none" }}>
           <List label="Changes" items={rows} keyOf={(row) => ("entry" in row ? String(row.entry.seq) : row.title)} selected={selected === null ? null : String(selected)}
             onSelect={(row) => { if ("entry" in row) select(row.entry.seq); }} onOpen={(row) => { if ("entry" in row) go("class", row.entry.side === "class" ? `${row.entry.class}.class` : row.entry.class, row.entry.selector ?? ""); }}
             row={(row) => ("title" in row ? <span class="muted">{row.title}</span> : (

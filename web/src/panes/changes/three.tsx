@@ -9,7 +9,7 @@ import { client, fault, isOwner } from "../../kernel/store";
 import { visible } from "../../kernel/text";
 import { Problem } from "../../parts/fault";
 import type { ChangeSidesAnswer, ErrorBody } from "../../wire/protocol";
-import { hasMarks, isContested, merged, type Choice } from "./model";
+import { hasMarks, isContested, merged, replaced, type Choice } from "./model";
 
 export function ThreeWay({ file, onDone }: { file: string; onDone: () => void }): JSX.Element {
   const [sides, setSides] = useState<ChangeSidesAnswer | null>(null);
@@ -24,15 +24,20 @@ export function ThreeWay({ file, onDone }: { file: string; onDone: () => void })
   useEffect(read, [file]);
   useEffect(() => {
     if (box.current === null || sides === null) return;
-    const text = merged(sides.disk ?? "", sides.places, choices, sides.image ?? "");
+    const text = merged(sides.disk ?? "", sides.places, [], sides.image ?? "");
     view.current?.destroy();
     view.current = surface({ parent: box.current, text, label: `Result for ${file}`, onChange: (next) => setMarked(hasMarks(next)) });
     setMarked(hasMarks(text));
-  }, [sides, choices]);
+  }, [sides]);
   useEffect(() => () => view.current?.destroy(), []);
   const choose = (at: number, choice: Choice): void => {
+    if (sides === null || view.current === null) return;
     const next = [...choices];
     next[at] = choice;
+    const [before, after] = [choices, next].map((all) => merged(sides.disk ?? "", sides.places, all, sides.image ?? ""));
+    // What was typed elsewhere stays.
+    const change = replaced(before ?? "", after ?? "", view.current.state.doc.toString());
+    if (change !== null) view.current.dispatch({ changes: change });
     setChoices(next);
   };
   const settle = (): void => {

@@ -91,6 +91,13 @@ export function fullSource(doc: string | null, source: string): string {
   return `${lines.join("\n")}\n${source}`;
 }
 
+/** The line of a method's text that is a line of its file, counted from 1. */
+export function lineOf(file: string, line: number, source: string): number | null {
+  const wanted = (file.split("\n")[line - 1] ?? "").trim();
+  const found = wanted === "" ? -1 : source.split("\n").findIndex((one) => one.trim() === wanted);
+  return found < 0 ? null : found + 1;
+}
+
 export function siteText(site: Site): string {
   return `${site.class}${site.class_side ? " class" : ""}${site.method === null ? "" : `>>${site.method}`}`;
 }

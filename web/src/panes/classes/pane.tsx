@@ -5,18 +5,19 @@ import { setDiagnostics } from "@codemirror/lint";
 import type { EditorView } from "@codemirror/view";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { shown, surface } from "../../editor/surface";
+import { markLine, shown, surface } from "../../editor/surface";
 import { offer } from "../../kernel/actions";
 import type { PaneProps } from "../../kernel/layout";
-import { ask, toast } from "../../kernel/notices";
-import { go, note, place } from "../../kernel/routes";
+import { ask, page, toast } from "../../kernel/notices";
+import { go, marked, note, place, readFilePlace } from "../../kernel/routes";
 import { client, epoch, fault, isOwner, workspaceName } from "../../kernel/store";
 import { count, sha256, visible } from "../../kernel/text";
 import { Problem } from "../../parts/fault";
 import { List } from "../../parts/list";
 import { useAnswer } from "../../parts/use";
 import type { Diagnostic, ErrorBody, Finding, Side, Site } from "../../wire/protocol";
-import { filtered, fullSource, isOwn, marksOf, nearest, selectorOf, siteText, tree } from "./model";
+import { File } from "./file";
+import { filtered, fullSource, isOwn, lineOf, marksOf, nearest, selectorOf, siteText, tree } from "./model";
 
 interface Chosen {
   className: string | null;
@@ -24,10 +25,12 @@ interface Chosen {
   selector: string | null;
 }
 const chosen = signal<Chosen>({ className: null, side: "instance", selector: null });
-type Tab = "source" | "definition" | "comment" | "senders" | "implementors";
+type Tab = "source" | "definition" | "comment" | "senders" | "implementors" | "file";
 const tab = signal<Tab>("source");
 /** Counts up when classes changed. */
 const changes = signal(0);
+/** When classes were last changed. */
+const changedAt = new Map<string, number>();
 const dirty = signal<Record<string, string[] | undefined>>({});
 let isListening = false;
 let recheck: ReturnType<typeof setTimeout> | undefined;
@@ -35,8 +38,9 @@ let recheck: ReturnType<typeof setTimeout> | undefined;
 function listen(): void {
   if (isListening) return;
   isListening = true;
-  client.on("classes", () => {
+  client.on("classes", (event) => {
     changes.value += 1;
+    if ("data" in event && "class" in event.data) changedAt.set(String(event.data.class), Date.now());
     // What was found may be no more; only a check of everything says so.
     clearTimeout(recheck);
     if (found.value.length > 0) recheck = setTimeout(() => void client.request("recheck-image", {}).then((now) => { found.value = now.findings; }, () => undefined), 300);
@@ -149,6 +153,8 @@ function Source({ className, side, selector, onSaved }: { className: string; sid
     const text = editor.state.doc.toString();
     editor.dispatch(setDiagnostics(editor.state, marksOf(here, text)));
   }, [found.value, text]);
+  // Whoever was sent to a line sees it marked.
+  const isNewer = useSentTo(view, text, className);
   // Somebody else changed the method while it is shown: the text follows unless it is being edited.
   useEffect(() => {
     if (selector === null || isNew || isChanged) return;
@@ -182,6 +188,7 @@ function Source({ className, side, selector, onSaved }: { className: string; sid
       </div>
       <Problem error={error} onDismiss={() => setError(null)} />
       {error?.kind === "version_conflict" ? <div class="problem"><button class="plain" onClick={() => save("save-method", true)}>Save mine anyway</button></div> : null}
+      {isNewer ? <div class="problem" role="status">the code shown is newer than the error</div> : null}
       {about?.isMissing === true ? <div class="empty">The source of this method is not known.</div> : null}
       <div class="surface" ref={box} />
       <Findings list={[...findings, ...here.filter((one) => !findings.some((two) => two.message === one.message))]} />
@@ -189,9 +196,33 @@ function Source({ className, side, selector, onSaved }: { className: string; sid
   );
 }
 
+/** Marks the line of an error; says whether the class was changed after it happened. */
+function useSentTo(view: { current: EditorView | null }, text: string, className: string): boolean {
+  const [isNewer, setNewer] = useState(false);
+  const wanted = marked.value;
+  useEffect(() => {
+    setNewer(false);
+    if (wanted === null || text === "") return;
+    marked.value = null;
+    setNewer((changedAt.get(className) ?? 0) > wanted.at);
+    client.request("doc-read", { path: wanted.file }).then((answer) => {
+      const line = lineOf(answer.text, wanted.line, text);
+      if (line !== null && view.current !== null) markLine(view.current, line);
+    }, () => undefined);
+  }, [wanted, text]);
+  return isNewer;
+}
+
 async function removeMethod(className: string, selector: string, side: Side): Promise<void> {
   if (!(await ask(`Remove ${className}>>${selector}?`, "It goes from the image now and from its file with the next flush.", "Remove"))) return;
   client.request("remove-method", { class: className, selector, side }).then(() => { toast(`${className}>>${selector} removed`); choose({ selector: null }); changes.value += 1; }, (cause: unknown) => toast(fault(cause).message));
+}
+
+/** The code of a finding; pressed it says what it stands for. */
+function Code({ code, severity }: { code: string | null; severity: string }): JSX.Element {
+  const tone = severity === "error" ? "danger" : "warn";
+  if (code === null) return <span class={`chip ${tone}`}>{severity}</span>;
+  return <button class={`chip ${tone}`} title={`beamtalk docs ${code}`} onClick={() => { client.request("docs", { code }).then(({ docs }) => { page.value = { title: code, text: docs }; }, (cause: unknown) => toast(fault(cause).message)); }}>{code}</button>;
 }
 
 function Findings({ list }: { list: readonly (Finding | Diagnostic)[] }): JSX.Element | null {
@@ -200,7 +231,7 @@ function Findings({ list }: { list: readonly (Finding | Diagnostic)[] }): JSX.El
     <div class="findings" role="list" aria-label="Findings">
       {list.slice(0, 200).map((found, at) => (
         <div key={at} role="listitem">
-          <span class={`chip ${found.severity === "error" ? "danger" : "warn"}`} title={found.code === null ? "" : `beamtalk docs ${found.code}`}>{found.code ?? found.severity}</span>
+          <Code code={found.code} severity={found.severity} />
           {"owner" in found ? <button class="link code" onClick={() => go("class", found.owner)}>{visible(found.owner)}</button> : null}
           {found.line === null ? null : <span class="muted number">line {found.line}</span>}
           <span>{visible(found.message)}</span>
@@ -251,6 +282,7 @@ export default function Classes({ isVisible }: PaneProps): JSX.Element {
   const [form, setForm] = useState<"list" | "tree">("list");
   const [missing, setMissing] = useState<string | null>(null);
   const [query, setQuery] = useState<{ kind: "senders" | "implementors" | "references"; name: string } | null>(null);
+  const [file, setFile] = useState<{ path: string; line: number | null } | null>(null);
   listen();
   const { answer, error, again } = useAnswer(() => client.request("browse-classes", {}), [changes.value], isVisible);
   const all = answer?.rows ?? [];
@@ -266,6 +298,8 @@ export default function Classes({ isVisible }: PaneProps): JSX.Element {
     const at = place.value;
     if (at?.pane !== "classes" || answer === null) return;
     const [kind, name = "", method] = at.parts;
+    setFile(kind === "file" ? readFilePlace(at.parts.slice(1)) : null);
+    if (kind === "file") return;
     if (kind === "senders" || kind === "implementors" || kind === "references") return setQuery({ kind, name });
     setQuery(null);
     if (name === "") return;
@@ -284,6 +318,7 @@ export default function Classes({ isVisible }: PaneProps): JSX.Element {
     { title: "New method", key: "n", isChange: true, run: () => choose({ selector: "" }) },
   ].filter((action) => isOwner.value || !action.isChange)), [all.length]);
   const selectors = (protocols.answer?.protocols ?? []).flatMap((protocol) => protocol.selectors.map((one) => ({ ...one, protocol: protocol.name })));
+  const sourceFile = all.find((row) => row.name === className)?.source_file ?? null;
   const guess = missing === null ? null : nearest(missing, all);
   return (
     <div class="fill browser">
@@ -300,7 +335,7 @@ export default function Classes({ isVisible }: PaneProps): JSX.Element {
         <div class="lists">
           <div>
             <List label="Classes" role={form === "tree" ? "tree" : "listbox"} items={list} keyOf={({ row }) => row.name} selected={className} {...(form === "tree" ? { level: (one: { level: number }) => ({ level: one.level }) } : {})}
-              onSelect={({ row }) => { setQuery(null); choose({ className: row.name, selector: null }); }} row={({ row }) => (
+              onSelect={({ row }) => { setQuery(null); setFile(null); choose({ className: row.name, selector: null }); }} row={({ row }) => (
                 <><span class="code cut">{visible(row.name)}</span>{row.is_test ? <span class="chip">test</span> : null}{(dirty.value[row.name]?.length ?? 0) > 0 ? <span class="chip warn">unflushed</span> : null}<span class="muted right cut">{visible(row.superclass ?? "")}</span></>
               )} />
           </div>
@@ -308,14 +343,19 @@ export default function Classes({ isVisible }: PaneProps): JSX.Element {
             <div class="bar"><span class="sides"><button aria-pressed={side === "instance"} onClick={() => choose({ side: "instance", selector: null })}>instance</button><button aria-pressed={side === "class"} onClick={() => choose({ side: "class", selector: null })}>class</button></span>{className !== null && isOwner.value ? <button class="right" aria-label="New method" title="New method" onClick={() => choose({ selector: "" })}>+</button> : null}</div>
             <Problem error={protocols.error} onDismiss={protocols.again} />
             {className === null ? <div class="empty">Choose a class.</div> : selectors.length === 0 ? <div class="empty">No methods on this side.</div> : (
-              <List label="Methods" items={selectors} keyOf={(one) => one.selector} selected={selector} onSelect={(one) => { setQuery(null); choose({ selector: one.selector }); }} row={(one) => (
+              <List label="Methods" items={selectors} keyOf={(one) => one.selector} selected={selector} onSelect={(one) => { setQuery(null); setFile(null); choose({ selector: one.selector }); }} row={(one) => (
                 <><span class="code cut">{visible(one.selector)}</span>{(dirty.value[className] ?? []).includes(one.selector) ? <span class="chip warn">unflushed</span> : null}{one.protocol === UNSORTED ? null : <span class="muted right cut">{visible(one.protocol)}</span>}</>
               )} />
             )}
           </div>
         </div>
       )}
-      {query !== null ? (
+      {file !== null ? (
+        <>
+          <div class="bar"><h3>file</h3><button class="right" aria-label="Close" onClick={() => setFile(null)}>✕</button></div>
+          <File key={file.path} path={file.path} line={file.line} />
+        </>
+      ) : query !== null ? (
         <>
           <div class="bar"><h3>{query.kind} of <span class="code">{visible(query.name)}</span></h3><button class="right" aria-label="Close" onClick={() => setQuery(null)}>✕</button></div>
           <Sites kind={query.kind} name={query.name} isVisible={isVisible} />
@@ -323,12 +363,13 @@ export default function Classes({ isVisible }: PaneProps): JSX.Element {
       ) : className === null ? null : (
         <>
           <div class="bar tabs2" role="tablist" aria-label="Views of the class">
-            {(["source", "definition", "comment", "senders", "implementors"] as const).map((one) => <button key={one} role="tab" aria-selected={tab.value === one} disabled={selector === null && (one === "senders" || one === "implementors")} onClick={() => { tab.value = one; }}>{one[0]?.toUpperCase()}{one.slice(1)}</button>)}
+            {(["source", "definition", "comment", "senders", "implementors", ...(sourceFile === null ? [] : ["file" as const])] as const).map((one) => <button key={one} role="tab" aria-selected={tab.value === one} disabled={selector === null && (one === "senders" || one === "implementors")} onClick={() => { tab.value = one; }}>{one[0]?.toUpperCase()}{one.slice(1)}</button>)}
             {isOwner.value ? <button class="right" onClick={() => go("test", `${className}Test`)}>Tests</button> : null}
           </div>
           {tab.value === "definition" ? <Definition className={className} isVisible={isVisible} />
             : tab.value === "comment" ? <Comment className={className} isVisible={isVisible} />
-            : tab.value !== "source" && selector !== null ? <Sites kind={tab.value} name={selector} isVisible={isVisible} />
+            : tab.value === "file" && sourceFile !== null ? <File key={sourceFile} path={sourceFile} line={null} />
+            : (tab.value === "senders" || tab.value === "implementors") && selector !== null ? <Sites kind={tab.value} name={selector} isVisible={isVisible} />
             : <Source key={`${className} ${side} ${selector ?? ""}`} className={className} side={side} selector={selector} onSaved={(name) => { changes.value += 1; choose({ selector: name }); }} />}
         </>
       )}

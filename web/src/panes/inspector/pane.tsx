@@ -113,11 +113,17 @@ function Column({ target, steps, isLast, isFollowing }: { target: Target; steps:
               <span class="muted" aria-hidden="true">{field.drillable ? "›" : ""}</span>
             </>
           )} selected={selected} onSelect={choose} label={`Fields of ${head.class}`} />
-          <div class="muted count">{grouped(head.total)} {head.total === 1 ? "field" : "fields"}</div>
+          <div class="muted count">{amount(head.total, view?.name)}</div>
         </>
       )}
     </div>
   );
+}
+
+/** How much there is of what is shown. */
+function amount(total: number, name: string | undefined): string {
+  const [one, many] = name === "elements" ? ["element", "elements"] : name === "entries" ? ["entry", "entries"] : ["field", "fields"];
+  return `${grouped(total)} ${total === 1 ? one : many}`;
 }
 
 /** The browser cannot scroll ten million rows of 24 px, so a long list shows a window that the ends move. */

@@ -41,20 +41,15 @@ async function begin(): Promise<void> {
   hasStarted = true;
   const before = await client.request("transcript", { limit: 1000 }).catch(() => null);
   kept.value = add(kept.peek(), (before?.entries ?? []).map((entry) => ({ text: entry.text, at: entry.at })));
-  let last = before?.entries.at(-1)?.seq ?? 0;
   client.on("transcript", (event) => {
     if (event.event === "gap") {
       draw();
       kept.value = gap(kept.peek(), event.data.to - event.data.from + 1, Date.now());
     }
     if (event.event !== "text") return;
-    if (event.seq !== undefined) {
-      if (event.seq <= last) return;
-      last = event.seq;
-    }
     pieces.push({ text: event.data.text, at: Date.now() });
     later();
-  });
+  }, {}, before?.entries.at(-1)?.seq ?? 0);
   document.addEventListener("visibilitychange", later);
 }
 

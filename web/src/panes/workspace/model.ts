@@ -72,6 +72,7 @@ export function heard(result: Result, frame: Frame, now: number): Result {
   if (frame.error !== undefined) {
     next.state = "failed";
     next.error = frame.error;
+    next.ref = frame.error.ref ?? null;
     return next;
   }
   next.state = next.lostBytes > 0 ? "lost" : "done";
@@ -88,6 +89,13 @@ export function tail(result: Pick<Result, "output" | "ends">, most: number): { t
   let at = text.length;
   for (let line = 0; line < most && at >= 0; line += 1) at = at === 0 ? -1 : text.lastIndexOf("\n", at - 1);
   return { text: text.slice(at + 1), total };
+}
+
+/** An error to hand on: what was evaluated, what went wrong and where. No values: they may be secrets. */
+export function report(code: string | null, error: ErrorBody, server: string): string {
+  const frames = (error.stack ?? []).map((frame) => `  ${frame.class ?? "?"}${frame.selector === undefined ? "" : `>>${frame.selector}`}${frame.file === undefined ? "" : ` (${frame.file}${frame.line === undefined ? "" : `:${frame.line}`})`}`);
+  const found = (error.diagnostics ?? []).map((one) => `  ${one.code ?? one.severity}${one.line === null ? "" : ` line ${one.line}`}: ${one.message}`);
+  return [...(code === null ? [] : [code, ""]), `${error.kind}: ${error.message}`, ...(error.hint === undefined ? [] : [error.hint]), ...found, ...frames, "", server].join("\n");
 }
 
 /** A cheap mark of a text, to find its place again. */

@@ -13,11 +13,11 @@ import { clash, keep, kept, names } from "../../kernel/desk";
 import { inspect } from "../../kernel/inspect";
 import type { PaneProps } from "../../kernel/layout";
 import { alarm, toast } from "../../kernel/notices";
-import { client, epoch, fault, frameListeners, isOnline, isOwner, running, status } from "../../kernel/store";
+import { client, epoch, fault, frameListeners, isOnline, isOwner, running, status, workspaceName } from "../../kernel/store";
 import { byteOffset, placeOfByte } from "../../kernel/text";
 import type { Frame } from "../../wire/client";
 import { OpError } from "../../wire/client";
-import { begun, findPlace, heard, mark, readAbout, type About, type Result } from "./model";
+import { begun, findPlace, heard, mark, readAbout, report, type About, type Result } from "./model";
 import { ResultView, type Acts } from "./result";
 
 const buffer = signal("main");
@@ -32,6 +32,14 @@ const MOST = 500;
 let view: EditorView | null = null;
 
 const runningResults = signal(0);
+/** An actor class of the project, for an example. */
+const spawned = signal<string | null>(null);
+
+async function findExample(): Promise<void> {
+  const { rows } = await client.request("browse-classes", {}).catch(() => ({ rows: [] }));
+  const own = rows.filter((row) => row.superclass === "Actor" && !row.abstract && (row.category === null || row.category === workspaceName.value));
+  spawned.value = own[0]?.name ?? null;
+}
 
 function elementOf(id: string): HTMLElement {
   let element = elements.get(id);
@@ -129,18 +137,35 @@ function forget(id: string): void {
   stray.value = stray.value.filter((one) => one !== id);
 }
 
+/** Where the input of a result is now. */
+function rangeOf(id: string): { from: number; to: number } | null {
+  const result = results.get(id)?.peek();
+  const to = view === null || result === undefined || result.about.buffer !== buffer.peek() ? null : findPlace(result.about, view.state.doc.toString());
+  return to === null || result === undefined ? null : { from: to - (result.about.to - result.about.from), to };
+}
+
 const acts: Acts = {
   stop: (id) => void client.request("interrupt", { for: id }).catch((cause: unknown) => { status.value = fault(cause).message; }),
   answer: (id, text) => void client.request("stdin", text === null ? { for: id, eof: true } : { for: id, value: text }).catch((cause: unknown) => { status.value = fault(cause).message; }),
   dismiss: forget,
+  again: (id) => {
+    const at = rangeOf(id);
+    const how = results.get(id)?.peek().about.how;
+    if (view !== null && at !== null && how !== undefined && isOnline.value) run(view, at, how);
+  },
+  report: (id) => {
+    const error = results.get(id)?.peek().error;
+    const at = rangeOf(id);
+    if (error === null || error === undefined) return;
+    const code = view === null || at === null ? null : view.state.sliceDoc(at.from, at.to);
+    navigator.clipboard.writeText(report(code, error, client.server ?? "")).then(() => toast("copied"), () => { status.value = "The browser did not allow to copy"; });
+  },
   correct: (id, word) => {
-    const result = results.get(id)?.peek();
-    const wrong = result?.error?.selector;
-    if (view === null || result === undefined || wrong === undefined) return;
-    const at = findPlace(result.about, view.state.doc.toString());
-    if (at === null) return;
-    const from = at - (result.about.to - result.about.from);
-    const found = view.state.sliceDoc(from, at).lastIndexOf(wrong);
+    const wrong = results.get(id)?.peek().error?.selector;
+    const at = rangeOf(id);
+    if (view === null || at === null || wrong === undefined) return;
+    const { from } = at;
+    const found = view.state.sliceDoc(from, at.to).lastIndexOf(wrong);
     if (found < 0) return;
     view.dispatch({ changes: { from: from + found, to: from + found + wrong.length, insert: word }, effects: dropResults.of((one) => one === id) });
     view.focus();
@@ -170,14 +195,21 @@ async function evaluate(how: About["how"]): Promise<void> {
   closeCompletion(view);
   try {
     const range = await chosen(view);
-    if (range === null) return;
-    const code = view.state.sliceDoc(range.from, range.to);
+    if (range !== null) run(view, range, how);
+  } catch (cause) {
+    status.value = fault(cause).message;
+  }
+}
+
+function run(of: EditorView, range: { from: number; to: number }, how: About["how"]): void {
+  try {
+    const code = of.state.sliceDoc(range.from, range.to);
     const about: About = { buffer: buffer.value, ...range, hash: mark(code), how, at: Date.now() };
     const id = client.nextId();
     const asked = client.request("eval", { code, ...(how === "do" ? {} : { hold: true }) }, { about: JSON.stringify(about) });
     results.set(id, signal(begun(id, about)));
     forgetOld();
-    view.dispatch({ effects: addResult.of({ id, at: range.to, element: elementOf(id) }) });
+    of.dispatch({ effects: addResult.of({ id, at: range.to, element: elementOf(id) }) });
     running.value ??= { id, since: about.at };
     asked.catch((cause: unknown) => {
       // What the daemon answers comes as a frame; this is what never got there.
@@ -238,6 +270,7 @@ export default function Workspace({ isVisible }: PaneProps): JSX.Element {
   useEffect(() => {
     buffers.value = [...new Set(["main", ...names("scratch/").map((name) => name.slice("scratch/".length))])];
   }, [epoch.value]);
+  useEffect(() => { if (isEmpty.value && isOwner.value && spawned.value === null) void findExample(); }, [epoch.value, isEmpty.value, workspaceName.value]);
   useEffect(() => {
     if (box.current === null || !isOwner.value) return;
     const text = kept(`scratch/${buffer.value}`) ?? "";
@@ -285,7 +318,7 @@ export default function Workspace({ isVisible }: PaneProps): JSX.Element {
       </div>
       <Clash />
       <div class="surface" ref={box} />
-      {isEmpty.value ? <div class="hint">Type an expression and press {keyText("Mod-P")}. Try: {example("6 factorial")} · {example("Beamtalk version")}</div> : null}
+      {isEmpty.value ? <div class="hint">Type an expression and press {keyText("Mod-P")}. Try: {example("6 factorial")} · {example("Beamtalk version")}{spawned.value === null ? null : <> · {example(`${spawned.value} spawn`)}</>}</div> : null}
       {stray.value.length === 0 ? null : (
         <div class="earlier"><div class="muted" style={{ padding: "4px 12px" }}>earlier</div>
           {stray.value.map((id) => { const result = results.get(id); return result === undefined ? null : <ResultView key={id} result={result} acts={acts} />; })}

@@ -14,6 +14,10 @@ export interface Acts {
   answer: (id: string, text: string | null) => void;
   correct: (id: string, word: string) => void;
   dismiss: (id: string) => void;
+  /** Evaluate the same input once more. */
+  again: (id: string) => void;
+  /** Copy what went wrong, for somebody else. */
+  report: (id: string) => void;
 }
 
 const FOLD = 12;
@@ -72,7 +76,11 @@ export function ResultView({ result: of, acts }: { result: Signal<Result>; acts:
       {state === "done" && !showsValue ? <div class="line"><span class="ok">✓</span>{result.ms === null ? null : <span class="muted number">{duration(result.ms)}</span>}<button class="close" aria-label="Dismiss the result" onClick={() => acts.dismiss(result.id)}>✕</button></div> : null}
       {state === "lost" ? <div class="muted">output of {clock(about.at)} is no longer kept ({bytes(result.lostBytes)})</div> : null}
       {result.warnings.map((warning, at) => <div key={at} class="line"><span class="chip warn">{"code" in warning && warning.code !== null ? warning.code : warning.severity}</span> <span>{visible(warning.message)}</span></div>)}
-      {result.error === null ? null : <div class="line top"><Fault error={result.error} onCorrect={(word) => acts.correct(result.id, word)} /><button class="close" aria-label="Dismiss the result" onClick={() => acts.dismiss(result.id)}>✕</button></div>}
+      {result.error === null ? null : <div class="line top"><Fault error={result.error} at={about.at} onCorrect={(word) => acts.correct(result.id, word)}>
+        {result.ref === null ? null : <button class="link" onClick={() => inspect({ ref: result.ref ?? "" }, result.error?.kind ?? "error")}>Inspect exception</button>}
+        {isOwner.value ? <button class="link" onClick={() => acts.again(result.id)}>Do it again</button> : null}
+        <button class="link" onClick={() => acts.report(result.id)}>Copy as report</button>
+      </Fault><button class="close" aria-label="Dismiss the result" onClick={() => acts.dismiss(result.id)}>✕</button></div>}
     </div>
   );
 }

@@ -127,7 +127,8 @@ impl Task {
         self.hub.touch();
         let data = json!({"old_state": old.word(), "new_state": new.word(), "state": new.word()});
         self.hub.events.emit(&self.shared.id, "StateChange", data);
-        if old == State::Waiting {
+        let is_at_rest = matches!(new, State::Idle | State::Stopped | State::Error | State::Exited);
+        if old == State::Waiting || is_at_rest {
             self.hub.approvals.backend_went_on(&self.shared.id);
         }
         if new == State::Waiting {

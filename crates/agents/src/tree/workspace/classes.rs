@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{Spot, WorkspaceNode, text_of};
 use crate::error::refusal;
-use crate::link::{ClassText, Failure, without_side};
+use crate::link::{ClassText, Failure, Link, without_side};
 
 /// The compiler's codes for a text that is not the method it should be.
 const WRONG_SELECTOR: &str = "E0701";
@@ -31,17 +31,34 @@ fn line(text: Option<&str>) -> String {
     }
 }
 
+impl Link {
+    /// Diagnostics of the last failed commit in a class.
+    pub(super) fn error(&self, class: &str) -> String {
+        let errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        errors.get(class).cloned().unwrap_or_default()
+    }
+
+    /// Keep an error that nothing is known of yet.
+    pub(super) fn note_error(&self, class: &str, text: &str) {
+        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        if errors.contains_key(class) {
+            return;
+        }
+        errors.insert(class.to_owned(), format!("{text}\n"));
+        drop(errors);
+        if let Some(live) = self.now() {
+            live.known.forget_class(class);
+        }
+    }
+}
+
 impl WorkspaceNode {
     pub(super) fn class_content(&self, class: &str, name: &str, text: &ClassText) -> Vec<u8> {
         let told = &text.told;
         match name {
             ".definition" => line(Some(&told.definition)),
             ".doc" => line(told.comment.as_deref()),
-            ".error" => {
-                let errors = self.link.errors.lock();
-                let errors = errors.unwrap_or_else(PoisonError::into_inner);
-                errors.get(class).cloned().unwrap_or_default()
-            }
+            ".error" => self.link.error(class),
             ".info" => {
                 let selectors = |side| -> Vec<&str> {
                     text.selectors(side)
@@ -77,14 +94,17 @@ impl WorkspaceNode {
             Spot::OfClass(class, _) => self.save_source(class, text).await,
             _ => self.new_class(text).await,
         };
-        let live = self.link.live().await?;
         if let Some(class) = class {
-            live.known.forget_class(&class);
             let mut errors = self.link.errors.lock().unwrap_or_else(PoisonError::into_inner);
             match &outcome {
                 Ok(()) => errors.remove(&class),
-                Err(fault) => errors.insert(class, fault.lines.clone()),
+                Err(fault) => errors.insert(class.clone(), fault.lines.clone()),
             };
+            drop(errors);
+            // Afterwards: whoever sees that something is new sees all of it.
+            if let Some(live) = self.link.now() {
+                live.known.forget_class(&class);
+            }
         }
         outcome.map_err(|fault| fault.refused)
     }

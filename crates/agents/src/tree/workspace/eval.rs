@@ -236,11 +236,46 @@ impl Shared {
     }
 }
 
-fn class_of(error: &ErrorBody) -> String {
-    match &error.class {
-        Some(class) => class.clone(),
-        None if error.kind == ErrorKind::CompileFailed => "CompileError".to_owned(),
-        None => "RuntimeError".to_owned(),
+/// Kinds whose errors are of `RuntimeError`.
+const RUNTIME_ERRORS: &[&str] = &[
+    "actor_dead",
+    "argument_error",
+    "arity_mismatch",
+    "block_context",
+    "callback_failed",
+    "class_already_exists",
+    "class_not_found",
+    "dispatch_error",
+    "does_not_understand",
+    "empty_collection",
+    "empty_queue",
+    "future_not_awaited",
+    "immutable_value",
+    "index_out_of_bounds",
+    "internal_error",
+    "key_error",
+    "no_match",
+    "no_superclass",
+    "not_found",
+    "process_not_found",
+    "resource_error",
+    "runtime_error",
+    "selector_not_found",
+    "timeout_error",
+];
+
+/// The class of an error. What the workspace tells beside its kind is the class of the receiver, except where an error
+/// was signalled on its own class.
+fn class_of(error: &ErrorBody) -> &str {
+    match error.kind.name() {
+        _ if error.kind == ErrorKind::CompileFailed => "CompileError",
+        "signal" => error.class.as_deref().unwrap_or("Error"),
+        "type_error" => "TypeError",
+        "instantiation_error" | "unknown_field" => "InstantiationError",
+        "erlang_exit" => "ExitError",
+        "erlang_throw" => "ThrowError",
+        kind if RUNTIME_ERRORS.contains(&kind) => "RuntimeError",
+        _ => "Error",
     }
 }
 

@@ -442,9 +442,30 @@ pub(super) fn acl(client: &Client, name: &str, file: Option<String>) -> Result<E
     }
 }
 
+/// Words as a line of a ctl file. A single one is a line already; of several each stays what it is.
+pub(super) fn command_line(words: &[String]) -> String {
+    let plain = |word: &String| {
+        !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || c == '\'' || c == '"')
+    };
+    match words {
+        [line] => line.clone(),
+        words => words
+            .iter()
+            .map(|word| {
+                if plain(word) {
+                    word.clone()
+                } else {
+                    format!("'{}'", word.replace('\'', "''"))
+                }
+            })
+            .collect::<Vec<_>>()
+            .join(" "),
+    }
+}
+
 pub(super) fn ctl(client: &Client, name: &str, line: &str) -> Result<Exit, Failure> {
     let (tree, id) = client.session(name)?;
-    tree.write(&format!("{id}/ctl"), line.as_bytes())?;
+    emit(&tree.rpc(&format!("{id}/ctl"), line.as_bytes())?)?;
     client.done()
 }
 

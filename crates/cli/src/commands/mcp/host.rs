@@ -1,25 +1,25 @@
 //! The workspace as the server sees it: found or started when a call first needs it, reached again when it was lost.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-use beamtalk_client::{Answer, Connection, Error, Events, Greeting, Reply};
+use beamtalk_client::{Answer, Connection, Error, Events, Greeting, Pending, Reply};
 use beamtalk_loop::control::{Answer as LoopAnswer, Ask};
 use beamtalk_loop::core::Operation as LoopOperation;
 use beamtalk_mcp::{
     Asked, DocHit, Host, HostError, LoopCommand, PackageClass, PackageRow, Policy, Program, TreeAct,
 };
 use beamtalk_project::Network;
-use beamtalk_wire::answers::Diagnostic;
-use beamtalk_wire::requests::{Health, Interrupt, McpCall, Subscribe};
+use beamtalk_wire::answers::{Capabilities, Diagnostic};
+use beamtalk_wire::requests::{Describe, Interrupt, McpCall, Subscribe};
 use beamtalk_wire::{Access, Channel, ErrorBody, ErrorKind, Event, Op, Operation, Push};
 use beamtalk_workspace::gate::{AuthKind, Principal};
 use beamtalk_workspace::{Link, StartOptions};
 use serde_json::Value;
-use tokio::sync::{Mutex, Semaphore, broadcast};
+use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore, broadcast};
 
 use super::paths::Paths;
 use super::rules::Rules;
@@ -60,9 +60,12 @@ pub(crate) struct Workspace {
     actors: RefCell<BTreeSet<String>>,
     secrets: RefCell<Vec<String>>,
     /// Places on the connection, which takes 64 requests: for questions, for records; the rest is for interrupts.
-    asks: Semaphore,
+    asks: Arc<Semaphore>,
     records: Semaphore,
+    under_way: Rc<(Cell<usize>, Notify)>,
     agents: super::tree::Tree,
+    /// What code may use in the workspace of a connection.
+    capabilities: RefCell<Option<(Weak<Connection>, Capabilities)>>,
     /// The session of an agent whose word this is.
     session: Option<String>,
     /// Programs that run at the same time.
@@ -124,9 +127,11 @@ impl Workspace {
             channels: RefCell::default(),
             actors: RefCell::default(),
             secrets: RefCell::default(),
-            asks: Semaphore::new(44),
+            asks: Arc::new(Semaphore::new(44)),
             records: Semaphore::new(8),
+            under_way: Rc::default(),
             agents: super::tree::Tree::new(is_narrow),
+            capabilities: RefCell::default(),
             session: None,
             programs: Semaphore::new(PROGRAMS),
         }
@@ -157,8 +162,8 @@ impl Workspace {
         self.learn_secrets();
         let connection = Rc::new(connection);
         tokio::task::spawn_local(pass_on(events, self.events.clone()));
+        self.subscribe(&connection).await;
         *known = Some(connection.clone());
-        self.subscribe(&connection);
         Ok(connection)
     }
 
@@ -223,30 +228,35 @@ impl Workspace {
         *self.secrets.borrow_mut() = cookie.iter().map(|cookie| cookie.expose().to_owned()).collect();
     }
 
-    fn subscribe(&self, connection: &Connection) {
+    /// Listen to all that is wanted; when this ends it is listened to.
+    async fn subscribe(&self, connection: &Connection) {
         let channels: Vec<Channel> = self.channels.borrow().iter().copied().collect();
+        let actors: Vec<String> = self.actors.borrow().iter().cloned().collect();
         if !channels.is_empty() {
             let request = Subscribe {
                 channels,
                 ..Subscribe::default()
             };
-            drop(connection.send(&request));
+            drop(connection.ask(&request).await);
         }
-        for actor in self.actors.borrow().iter() {
+        for actor in actors {
             let request = Subscribe {
                 channels: vec![Channel::Object],
-                actor: Some(actor.clone()),
+                actor: Some(actor),
                 ..Subscribe::default()
             };
-            drop(connection.send(&request));
+            drop(connection.ask(&request).await);
         }
     }
 
-    /// Wait until the workspace has taken notice of everything that was sent.
+    /// Wait until everything that was asked is answered, also what nobody waits for any more.
     pub(super) async fn settle(&self) {
-        let connection = self.connection.lock().await.clone();
-        if let Some(connection) = connection.filter(|connection| !connection.is_lost()) {
-            drop(connection.ask(&Health {}).await);
+        loop {
+            let moved = self.under_way.1.notified();
+            if self.under_way.0.get() == 0 {
+                return;
+            }
+            moved.await;
         }
     }
 
@@ -269,26 +279,25 @@ impl Workspace {
     }
 
     async fn try_ask<O: Operation>(&self, request: &O) -> Result<Asked<O::Answer>, HostError> {
-        let _place = self.asks.acquire().await;
+        let place = self.asks.clone().acquire_owned().await.ok();
         let connection = self.connection().await?;
-        let mut pending = connection.send(request).map_err(of_client)?;
+        let pending = connection.send(request).map_err(of_client)?;
         let mut running = Running {
             connection: connection.clone(),
-            id: Some(pending.id.clone()).filter(|_| runs_code(O::OP)),
+            pending: Some(pending),
+            runs_code: runs_code(O::OP),
+            place,
+            under_way: UnderWay::new(&self.under_way),
         };
         let mut output = String::new();
         let message = loop {
-            match pending.next().await {
+            match running.next().await {
                 Ok(Reply::Output(text)) if output.len() < OUTPUT_BYTES => output.push_str(&text),
                 Ok(Reply::Output(_) | Reply::NeedsInput(_)) => {}
                 Ok(Reply::Done(message)) => break message,
-                Err(cause) => {
-                    running.id = None;
-                    return Err(of_client(cause));
-                }
+                Err(cause) => return Err(of_client(cause)),
             }
         };
-        running.id = None;
         let answer = Answer::<O::Answer>::read(message);
         let is_truncated = answer.head.status.contains(&beamtalk_wire::Flag::Truncated);
         Ok(Asked {
@@ -308,21 +317,69 @@ fn runs_code(op: Op) -> bool {
     )
 }
 
-/// An evaluation that somebody waits for. When nobody does any more, it is stopped.
+/// A request that somebody waits for. An evaluation that nobody waits for any more is stopped.
 struct Running {
     connection: Rc<Connection>,
-    id: Option<String>,
+    /// Until its last answer.
+    pending: Option<Pending>,
+    runs_code: bool,
+    /// It keeps its place on the connection until the workspace has answered it.
+    place: Option<OwnedSemaphorePermit>,
+    under_way: UnderWay,
+}
+
+impl Running {
+    async fn next(&mut self) -> Result<Reply, Error> {
+        let reply = match &mut self.pending {
+            Some(pending) => pending.next().await,
+            None => Err(Error::Lost),
+        };
+        if !matches!(reply, Ok(Reply::Output(_) | Reply::NeedsInput(_))) {
+            self.pending = None;
+        }
+        reply
+    }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(id) = self.id.take() {
-            let stop = Interrupt {
-                r#for: Some(id),
-                handle: None,
-            };
-            drop(self.connection.send(&stop));
-        }
+        let Some(mut pending) = self.pending.take().filter(|_| self.runs_code) else {
+            return;
+        };
+        let stop = Interrupt {
+            r#for: Some(pending.id.clone()),
+            handle: None,
+        };
+        drop(self.connection.send(&stop));
+        let kept = (self.place.take(), self.under_way.clone());
+        // It is over when the workspace says so, and not when it was told to stop.
+        tokio::task::spawn_local(async move {
+            while let Ok(Reply::Output(_) | Reply::NeedsInput(_)) = pending.next().await {}
+            drop(kept);
+        });
+    }
+}
+
+/// Counts what was asked and not answered; who waits for the last answer is woken.
+struct UnderWay(Rc<(Cell<usize>, Notify)>);
+
+impl UnderWay {
+    fn new(count: &Rc<(Cell<usize>, Notify)>) -> Self {
+        count.0.set(count.0.get() + 1);
+        Self(count.clone())
+    }
+}
+
+impl Clone for UnderWay {
+    fn clone(&self) -> Self {
+        Self::new(&self.0)
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.0.set(self.0.0.get() - 1);
+        self.0.1.notify_waiters();
     }
 }
 
@@ -346,7 +403,22 @@ impl Host for Workspace {
         }
     }
 
+    async fn capabilities(&self) -> Option<Capabilities> {
+        let connection = self.connection().await.ok()?;
+        let known = self.capabilities.borrow().clone();
+        if let Some((_, found)) = known.filter(|(of, _)| std::ptr::eq(of.as_ptr(), Rc::as_ptr(&connection))) {
+            return Some(found);
+        }
+        let found = self.ask(&Describe {}).await.ok()?.answer.capabilities;
+        *self.capabilities.borrow_mut() = Some((Rc::downgrade(&connection), found.clone()));
+        Some(found)
+    }
+
     fn is_connected(&self) -> bool {
+        let known = self.connection.try_lock();
+        if known.is_ok_and(|known| known.as_ref().is_some_and(|connection| !connection.is_lost())) {
+            return true;
+        }
         match &self.reach {
             Reach::Outside { .. } => self.place.running().is_ok_and(|running| running.is_some()),
             Reach::Inside { .. } => true,
@@ -357,18 +429,22 @@ impl Host for Workspace {
         self.events.subscribe()
     }
 
-    fn watch(&self, channels: &[Channel]) {
+    async fn watch(&self, channels: &[Channel], actors: &[String]) -> bool {
+        let known = self.channels.borrow().len() + self.actors.borrow().len();
         self.channels.borrow_mut().extend(channels);
-        if let Ok(connection) = self.connection.try_lock()
-            && let Some(connection) = connection.as_ref()
-        {
-            self.subscribe(connection);
+        self.actors.borrow_mut().extend(actors.iter().cloned());
+        let is_more = self.channels.borrow().len() + self.actors.borrow().len() > known;
+        if !self.is_connected() {
+            return false;
         }
-    }
-
-    fn watch_actor(&self, pid: &str) {
-        self.actors.borrow_mut().insert(pid.to_owned());
-        self.watch(&[]);
+        let before = self.connection.lock().await.clone();
+        let is_live = before.as_ref().is_some_and(|connection| !connection.is_lost());
+        // A new one listens from its start.
+        match self.connection().await {
+            Ok(connection) if is_live && is_more => self.subscribe(&connection).await,
+            Ok(_) | Err(_) => {}
+        }
+        before.is_some() && !is_live
     }
 
     async fn record(&self, call: McpCall) {
@@ -376,6 +452,7 @@ impl Host for Workspace {
             return;
         }
         let _place = self.records.acquire().await;
+        let _under_way = UnderWay::new(&self.under_way);
         if let Ok(connection) = self.connection().await {
             drop(connection.ask(&call).await);
         }

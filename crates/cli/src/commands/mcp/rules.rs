@@ -6,6 +6,7 @@ use std::time::Duration;
 use beamtalk_mcp::{Approval, LoopRight, NarrowedBy, Policy, Settings, Toolset, Way};
 use beamtalk_project::Project;
 use beamtalk_project::manifest::McpRules;
+use globset::Glob;
 
 use crate::config::McpConfig;
 use crate::exit::Fault;
@@ -63,7 +64,7 @@ impl Rules {
             }
             settings.narrow(wanted, NarrowedBy::Project);
         }
-        settings.toolsets = toolsets(arguments, user, project)?;
+        settings.toolsets = toolsets(arguments, user)?;
         let right = |word: &Option<String>| -> Result<Option<LoopRight>, Fault> {
             word.as_deref().map(|word| word.parse().map_err(bad)).transpose()
         };
@@ -76,6 +77,14 @@ impl Rules {
         }
         settings.deny_tools = [user.deny_tools.clone(), project.deny_tools.clone()].concat();
         let known = listed_names();
+        settings.within = project
+            .toolsets
+            .as_ref()
+            .map(|list| Settings::parse_toolsets(list).map_err(bad))
+            .transpose()?;
+        if let Some(seconds) = user.session_idle_s {
+            settings.session_idle = Duration::from_secs(seconds);
+        }
         if let Some(odd) = settings.deny_tools.iter().find(|name| !known.contains(name)) {
             return Err(bad(format!("[mcp] deny-tools: there is no tool '{odd}'")));
         }
@@ -98,9 +107,14 @@ impl Rules {
         settings.starts_workspace = arguments.starts || user.starts;
         settings.way = arguments.way;
         approvals(&mut settings, user, project)?;
+        let deny_paths = [user.deny_paths.clone(), project.deny_paths.clone()].concat();
+        // One that cannot be read would deny nothing.
+        if let Some(odd) = deny_paths.iter().find(|pattern| Glob::new(pattern).is_err()) {
+            return Err(bad(format!("[mcp] deny-paths: '{odd}' is no pattern")));
+        }
         Ok(Self {
             settings,
-            deny_paths: [user.deny_paths.clone(), project.deny_paths.clone()].concat(),
+            deny_paths,
             notices,
         })
     }
@@ -139,19 +153,15 @@ fn approvals(settings: &mut Settings, user: &McpConfig, project: &McpRules) -> R
     Ok(())
 }
 
-fn toolsets(arguments: &Asked, user: &McpConfig, project: &McpRules) -> Result<Vec<Toolset>, Fault> {
+fn toolsets(arguments: &Asked, user: &McpConfig) -> Result<Vec<Toolset>, Fault> {
     let parse = |list: &String| Settings::parse_toolsets(list).map_err(bad);
     let wanted = arguments.toolsets.as_ref().or(user.toolsets.as_ref());
-    let mut sets = wanted.map(parse).transpose()?.unwrap_or_else(|| {
+    Ok(wanted.map(parse).transpose()?.unwrap_or_else(|| {
         // An agent session has its own tools, too.
         let is_agent = std::env::var_os("AGENT_ID").is_some_and(|id| !id.is_empty());
         let agents = is_agent.then_some(Toolset::Agents);
         std::iter::once(Toolset::Lean).chain(agents).collect()
-    });
-    if let Some(allowed) = project.toolsets.as_ref().map(parse).transpose()? {
-        sets.retain(|set| allowed.contains(set));
-    }
-    Ok(sets)
+    }))
 }
 
 /// The names of all tools there are.
@@ -226,6 +236,10 @@ mod tests {
             },
             McpRules {
                 deny_tools: vec!["frobnicate".to_owned()],
+                ..McpRules::default()
+            },
+            McpRules {
+                deny_paths: vec!["secrets/[".to_owned()],
                 ..McpRules::default()
             },
         ] {

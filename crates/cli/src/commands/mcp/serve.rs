@@ -81,8 +81,8 @@ async fn talk(host: Rc<Workspace>, settings: Rc<Settings>) -> anyhow::Result<Exi
         }
     }
     let end = Instant::now() + LAST_WORDS;
-    session.cancel_all();
-    // Once the workspace answers this, it has read that evaluations are to be interrupted.
+    drop(timeout_at(end, session.cancel_all()).await);
+    // What was cancelled is over when the workspace has answered it, and its record is written.
     drop(timeout_at(end, host.settle()).await);
     drop(session);
     while outgoing.is_writing() {

@@ -1,5 +1,6 @@
 //! What `:status` tells.
 
+use crate::commands::workspace::status::CAPABILITY_LINE;
 use beamtalk_wire::answers::{DescribeAnswer, FileAccess, HealthAnswer};
 
 use super::super::paint::Palette;
@@ -75,6 +76,7 @@ pub(crate) fn status(
             flag("http", can.http)
         ),
     );
+    row("", CAPABILITY_LINE);
     let limits = &described.limits;
     let or_none = |value: u64, unit: &str| match value {
         0 => "none".to_owned(),

@@ -49,6 +49,7 @@ fn error_of(answer: &Value) -> Value {
     serde_json::from_str::<Value>(text).expect("JSON")["error"].clone()
 }
 
+/// Example 20: nobody's answer is a no, a yes is recorded with the call, and a yes to an effect that has changed asks again.
 #[test]
 fn a_call_waits_for_a_person_and_their_answer_is_recorded() {
     let home = held("mcp-held", "approval = \"destructive\"\napproval-timeout = 2\n");

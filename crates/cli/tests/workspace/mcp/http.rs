@@ -210,6 +210,7 @@ fn token(home: &Home, name: &str, policy: &str) -> String {
     String::from_utf8_lossy(&made.stdout).trim().to_owned()
 }
 
+/// Examples 9 and 13: who is not let in learns nothing, in the order of the checks, and a body that is no message is 400.
 #[test]
 fn who_is_not_let_in_learns_nothing() {
     let home = started("mcp-gate", &["--mcp-http"]);
@@ -263,10 +264,9 @@ fn who_is_not_let_in_learns_nothing() {
             String::from_utf8_lossy(&body[..body.len().min(80)])
         );
     }
-    assert_eq!(
-        http.raw("POST", &[], b"{nonsense").json()["error"]["code"],
-        -32700
-    );
+    let nonsense = http.raw("POST", &[], b"{nonsense").json();
+    assert_eq!(nonsense["error"]["code"], -32700);
+    assert!(nonsense.get("id").is_none());
     // A token for AI clients opens no other way in.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -296,6 +296,7 @@ fn who_is_not_let_in_learns_nothing() {
     assert_eq!(http.ask("tools/list", json!({})).status, 401);
 }
 
+/// Example 13, the last part.
 #[test]
 fn without_the_flag_there_is_no_such_page() {
     let home = started("mcp-nohttp", &[]);
@@ -304,6 +305,7 @@ fn without_the_flag_there_is_no_such_page() {
     assert_eq!(http.raw("GET", &[], b"").status, 404);
 }
 
+/// Example 13, the first part: headers say what the body says, and each fault has its status.
 #[test]
 fn headers_and_body_of_a_modern_request_agree() {
     let home = started("mcp-heads", &["--mcp-http"]);
@@ -358,6 +360,7 @@ fn headers_and_body_of_a_modern_request_agree() {
     );
 }
 
+/// Example 4: to anybody else a handle is as if it had been invented; and a token has the policy it was made with.
 #[test]
 fn a_token_has_its_policy_and_its_own_variables() {
     let home = Home::new("mcp-tokens");
@@ -381,13 +384,16 @@ fn a_token_has_its_policy_and_its_own_variables() {
     );
     // To anybody else it is as if it had been invented.
     let owner = Http::new(&home, &home.cookie());
-    let others = owner.bad("evaluate", json!({"code": "x", "session": session}));
-    let invented = owner.bad(
-        "evaluate",
-        json!({"code": "x", "session": "ev_0123456789012345678901"}),
-    );
-    assert_eq!(others["kind"], "session_not_found");
-    assert_eq!(others["message"], invented["message"]);
+    let other = Http::new(&home, &token(&home, "other", "edit"));
+    for stranger in [owner, other] {
+        let others = stranger.bad("evaluate", json!({"code": "x", "session": session}));
+        let invented = stranger.bad(
+            "evaluate",
+            json!({"code": "x", "session": "ev_0123456789012345678901"}),
+        );
+        assert_eq!(others["kind"], "session_not_found");
+        assert_eq!(others, invented);
+    }
     let trail = home.run(&["--json", "workspace", "audit", "--type", "mcp"]);
     let trail = String::from_utf8_lossy(&trail.stdout);
     assert!(
@@ -396,6 +402,8 @@ fn a_token_has_its_policy_and_its_own_variables() {
     );
 }
 
+/// Examples 14 and 15 over HTTP: closing the stream cancels a modern call, and an old one runs on and is answered in the
+/// stream that is resumed.
 #[test]
 fn a_stream_that_is_closed_cancels_a_modern_call_and_not_an_old_one() {
     let home = started("mcp-streams", &["--mcp-http"]);
@@ -418,6 +426,9 @@ fn a_stream_that_is_closed_cancels_a_modern_call_and_not_an_old_one() {
     let quick = http.ask_slowly("tools/call", json!({"name": "evaluate", "arguments": forever}));
     drop(quick);
     assert!(quiet_after(&http, &session) < Duration::from_secs(2));
+    let trail = home.run(&["--json", "workspace", "audit", "--type", "mcp"]);
+    let trail = String::from_utf8_lossy(&trail.stdout);
+    assert_eq!(trail.matches("\"outcome\":\"cancelled\"").count(), 2, "{trail}");
     // An old client comes back for the end of its call.
     let id = http.initialize();
     let body = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "evaluate", "arguments": {

@@ -31,6 +31,7 @@ const LEAN: [&str; 20] = [
     "loop_status",
 ];
 
+/// Example 1: a list needs neither opening nor workspace, has the order of the specification, and is the same every time.
 #[test]
 fn the_list_is_the_first_answer_and_always_the_same() {
     let home = Home::new("mcp-list");
@@ -53,12 +54,20 @@ fn the_list_is_the_first_answer_and_always_the_same() {
     assert_eq!(mcp.end(), (Some(0), String::new()));
 }
 
+/// Examples 5, 11 (the last part) and 12: each request is answered in the shape of its own era, a method of the other era
+/// does not exist, and who has not opened is told both ways to.
 #[test]
 fn both_eras_are_answered_in_their_own_shape_on_one_pipe() {
     let home = Home::new("mcp-eras");
     let mut mcp = Mcp::start(&home, &[]);
     let refused = mcp.legacy("tools/list", json!({}));
     assert_eq!(refused["error"]["code"], -32602);
+    let text = refused["error"]["message"].as_str().expect("a text");
+    assert!(
+        text.contains("initialize") && text.contains("io.modelcontextprotocol/protocolVersion"),
+        "{text}"
+    );
+    assert_eq!(mcp.ask("ping", json!({}))["error"]["code"], -32601);
     assert_eq!(mcp.legacy("ping", json!({}))["result"], json!({}));
     let opened = mcp.initialize("2025-06-18");
     assert_eq!(opened["protocolVersion"], "2025-06-18");
@@ -77,7 +86,6 @@ fn both_eras_are_answered_in_their_own_shape_on_one_pipe() {
     // Methods of the other era are none of this one.
     for method in ["ping", "logging/setLevel", "resources/subscribe", "frob"] {
         let code = mcp.ask(method, json!({"uri": "beamtalk://status"}))["error"]["code"].clone();
-        // A ping needs no era.
         assert_eq!(code, -32601, "{method}");
     }
     for method in [
@@ -92,6 +100,7 @@ fn both_eras_are_answered_in_their_own_shape_on_one_pipe() {
     assert_eq!(mcp.end().0, Some(0));
 }
 
+/// Example 11: versions that are not served, or not in this way, and a request without its capabilities are refused.
 #[test]
 fn versions_and_capabilities_are_checked() {
     let home = Home::new("mcp-versions");
@@ -110,6 +119,7 @@ fn versions_and_capabilities_are_checked() {
     );
     let old = mcp.legacy("tools/list", meta(json!("2025-11-25"), json!({})))["error"].clone();
     assert_eq!(old["code"], -32022);
+    assert_eq!(old["data"]["requested"], "2025-11-25");
     assert!(old["message"].as_str().expect("text").contains("initialize"));
     let bare = mcp.legacy("tools/list", meta(json!("2026-07-28"), Value::Null))["error"].clone();
     assert_eq!(bare["code"], -32602);
@@ -119,6 +129,7 @@ fn versions_and_capabilities_are_checked() {
     assert!(instructions.chars().count() <= 1_500);
 }
 
+/// Examples 6, 8, 9 and 10: what is no message, or no call, is refused with its code and id, and the next line answered.
 #[test]
 fn what_is_no_message_is_refused_and_the_next_one_answered() {
     let home = Home::new("mcp-lines");
@@ -172,6 +183,13 @@ fn what_is_no_message_is_refused_and_the_next_one_answered() {
             "{error}"
         );
     }
+    let unknown = mcp.ask("tools/call", json!({"name": "frobnicate"}))["error"].clone();
+    assert_eq!(unknown["message"], "Unknown tool: frobnicate");
+    assert!(
+        unknown["data"]
+            .as_object()
+            .is_some_and(|data| data.contains_key("nearest"))
+    );
     let close = mcp.ask("tools/call", json!({"name": "evalute"}))["error"].clone();
     assert_eq!(close["data"]["nearest"], "evaluate");
     assert_eq!(
@@ -181,6 +199,30 @@ fn what_is_no_message_is_refused_and_the_next_one_answered() {
     assert_eq!(mcp.end().0, Some(0));
 }
 
+/// Example 10, the last part: an id in use is refused, and the call that has it is answered all the same.
+#[test]
+fn an_id_in_use_is_refused_and_the_first_call_unharmed() {
+    let home = started("mcp-twice", &[]);
+    let mut mcp = Mcp::start(&home, &[]);
+    mcp.good("evaluate", json!({"code": "1"}));
+    let arguments = json!({"code": "(Timer sleep: 700). 9"});
+    let id = mcp.send("tools/call", json!({"name": "evaluate", "arguments": arguments}));
+    let twice = json!({"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": {"_meta": mcp.meta()}});
+    mcp.line(&twice.to_string());
+    let refused = mcp.message();
+    assert_eq!(
+        (&refused["id"], &refused["error"]["code"]),
+        (&json!(id), &json!(-32600))
+    );
+    let first = mcp.message();
+    assert_eq!(
+        (&first["id"], &first["result"]["structuredContent"]["value"]),
+        (&json!(id), &json!(9)),
+        "{first}"
+    );
+}
+
+/// Example 14 over a pipe: a cancelled call is not answered, its evaluation ends, the trail says so, the next call works.
 #[test]
 fn a_call_that_is_cancelled_ends_its_evaluation() {
     let home = started("mcp-cancel", &[]);
@@ -217,24 +259,28 @@ fn a_call_that_is_cancelled_ends_its_evaluation() {
     assert!(trail.contains("\"outcome\":\"cancelled\""), "{trail}");
 }
 
+/// The end of the input, or a signal to end, stops what runs: once the server has left, a handle in which it evaluated for
+/// ever can be used by others.
 #[test]
 fn the_end_of_input_stops_what_runs() {
     let home = started("mcp-end", &[]);
-    let mut mcp = Mcp::start(&home, &[]);
-    mcp.good("evaluate", json!({"code": "1"}));
-    mcp.send(
-        "tools/call",
-        json!({"name": "evaluate", "arguments": {"code": "[true] whileTrue: []", "timeout_ms": 60_000}}),
-    );
     let mut other = Mcp::start(&home, &[]);
-    let began = Instant::now();
-    assert_eq!(mcp.end().0, Some(0));
-    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
-    assert_eq!(
-        other.good("interrupt", json!({}))["stopped"],
-        0,
-        "nothing runs any more"
-    );
+    for is_signal in [false, true] {
+        let mut mcp = Mcp::start(&home, &[]);
+        let session = mcp.good("evaluate", json!({"code": "x := 1", "session": "new"}))["session"].clone();
+        let forever = json!({"code": "[true] whileTrue: []", "timeout_ms": 600_000, "session": session});
+        mcp.send("tools/call", json!({"name": "evaluate", "arguments": forever}));
+        // What is asked after it and answered says that it runs.
+        mcp.good("list_actors", json!({}));
+        let code = if is_signal { mcp.terminate() } else { mcp.end().0 };
+        assert_eq!(code, Some(0));
+        // Evaluations of a handle run one after the other: this one waits for the end of the other.
+        let next = other.good("evaluate", json!({"code": "x + 1", "session": session}));
+        assert_eq!(next["value"], 2);
+    }
+    let trail = home.run(&["--json", "workspace", "audit", "--type", "mcp"]);
+    let trail = String::from_utf8_lossy(&trail.stdout).into_owned();
+    assert_eq!(trail.matches("\"outcome\":\"cancelled\"").count(), 2, "{trail}");
 }
 
 #[test]

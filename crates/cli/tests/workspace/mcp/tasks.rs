@@ -44,6 +44,7 @@ fn slow_tests(home: &Home) {
     write(home, "test/slow_test.bt", &text);
 }
 
+/// Example 23: long work becomes a task that is found by a later process, by nobody else, and completes with the results.
 #[test]
 fn long_work_becomes_a_task_that_outlives_its_process() {
     let home = Home::new("mcp-tasks");
@@ -102,6 +103,7 @@ fn long_work_becomes_a_task_that_outlives_its_process() {
     assert!(String::from_utf8_lossy(&trail.stdout).contains(id.as_str().expect("a name")));
 }
 
+/// Example 23 for a client with a progress token: progress rises to all of the tests.
 #[test]
 fn progress_of_tests_rises_to_all_of_them() {
     let home = Home::new("mcp-progress");
@@ -148,29 +150,20 @@ fn a_task_is_cancelled_and_says_so() {
     );
 }
 
+/// What needs no workspace is done at once where none runs, also for a client that takes tasks, and starts none.
 #[test]
-fn a_daemon_that_is_killed_in_the_middle_of_a_call_is_told_apart_from_an_answer() {
-    let home = started("mcp-killed", &[]);
-    let mut mcp = Mcp::start(&home, &["--start"]);
-    mcp.good("evaluate", json!({"code": "1"}));
-    let id = mcp.send(
-        "tools/call",
-        json!({"name": "evaluate", "arguments": {"code": "[true] whileTrue: []", "timeout_ms": 60_000}}),
-    );
-    // What reads while the other runs says that it has begun.
-    mcp.send("tools/call", json!({"name": "list_actors", "arguments": {}}));
-    assert_ne!(mcp.message()["id"], id);
-    let daemon = home.info()["pid"].as_u64().expect("a pid").to_string();
-    let killed = std::process::Command::new("kill").args(["-9", &daemon]).status();
-    assert!(killed.is_ok_and(|status| status.success()));
-    let lost = mcp.message();
-    assert_eq!(lost["id"], id);
-    let text = lost["result"]["content"][0]["text"].as_str().expect("a text");
-    let error = serde_json::from_str::<Value>(text).expect("JSON")["error"].clone();
+fn what_needs_no_workspace_is_no_task_without_one() {
+    let home = Home::new("mcp-notask");
+    for (file, text) in FILES {
+        write(&home, file, text);
+    }
+    let mut mcp = that_takes_tasks(&home, &["--toolsets", "all", "--start"]);
+    assert!(mcp.good("lint", json!({"path": "src"}))["findings"].is_array());
+    assert!(mcp.good("diagnostic_summary", json!({}))["total"].is_u64());
+    assert_eq!(mcp.good("describe", json!({}))["workspace"]["running"], false);
+    let mut plain = that_takes_tasks(&home, &[]);
     assert_eq!(
-        (&error["kind"], &error["effects"]),
-        (&json!("connection_lost"), &json!("unknown"))
+        plain.bad("evaluate", json!({"code": "1"}))["kind"],
+        "no_workspace"
     );
-    // The next call finds a workspace again.
-    assert_eq!(mcp.good("evaluate", json!({"code": "6 * 7"}))["value"], 42);
 }

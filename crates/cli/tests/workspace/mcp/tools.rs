@@ -8,10 +8,16 @@ use super::Mcp;
 use crate::home::{Home, wait_until};
 use crate::project::{FILES, started, write};
 
+/// Example 7: arguments that do not fit the schema are named, with the nearest known name, and nothing is evaluated.
 #[test]
 fn arguments_that_do_not_fit_are_named_and_nothing_runs() {
-    let home = Home::new("mcp-args");
+    let home = started("mcp-args", &[]);
     let mut mcp = Mcp::start(&home, &[]);
+    let spawning = mcp.bad("evaluate", json!({"code": "Lamp spawn", "timeout_ms": "9"}));
+    assert_eq!(spawning["kind"], "invalid_parameter");
+    let spawning = mcp.bad("evaluate", json!({"code": "Lamp spawn", "cod": "1"}));
+    assert_eq!(spawning["details"]["path"], "/cod");
+    assert_eq!(mcp.good("list_actors", json!({"class": "Lamp"}))["total"], 0);
     for (arguments, path, nearest) in [
         (json!({"code": 5}), "/code", Value::Null),
         (json!({"cod": "1"}), "/cod", json!("code")),
@@ -34,6 +40,8 @@ fn arguments_that_do_not_fit_are_named_and_nothing_runs() {
     }
 }
 
+/// Example 21: without a workspace what needs none answers and the rest says how to get one; with `--start` the first call
+/// that needs one starts it, once.
 #[test]
 fn without_a_workspace_documentation_and_lint_answer() {
     let home = Home::new("mcp-none");
@@ -85,8 +93,12 @@ fn without_a_workspace_documentation_and_lint_answer() {
         4,
         "others find it"
     );
+    let trail = home.run(&["--json", "workspace", "audit", "--type", "start"]);
+    let trail = String::from_utf8_lossy(&trail.stdout).into_owned();
+    assert_eq!(trail.lines().count(), 1, "it was started once: {trail}");
 }
 
+/// Example 3: a handle is found by a later process, and variables without a handle are forgotten.
 #[test]
 fn a_handle_outlives_the_process_that_made_it() {
     let home = started("mcp-handles", &[]);
@@ -135,6 +147,7 @@ fn a_handle_outlives_the_process_that_made_it() {
     assert_eq!(read["text"], "nil", "{read}");
 }
 
+/// Example 2: an old client's evaluations share the variables of its connection, and say in which handle.
 #[test]
 fn an_old_client_has_variables_of_its_own() {
     let home = started("mcp-legacy", &[]);
@@ -148,12 +161,13 @@ fn an_old_client_has_variables_of_its_own() {
     assert!(first.get("resultType").is_none());
     let second = evaluate("x + 1");
     assert_eq!(second["structuredContent"]["value"], 8);
-    assert_eq!(
-        first["structuredContent"]["session"],
-        second["structuredContent"]["session"]
-    );
+    assert!(second.get("resultType").is_none());
+    let session = first["structuredContent"]["session"].as_str().expect("a handle");
+    assert!(session.starts_with("ev_"), "{session}");
+    assert_eq!(second["structuredContent"]["session"], session);
 }
 
+/// Example 22: a node that dies under a call is told within two seconds, its handles say why they are gone, new ones work.
 #[test]
 fn a_node_that_dies_is_told_apart_from_an_answer() {
     let home = started("mcp-node", &[]);
@@ -451,6 +465,7 @@ fn a_result_that_was_cut_links_to_the_whole() {
     assert!(whole["contents"][0]["text"].as_str().expect("a text").len() > 90_000);
 }
 
+/// Example 25, the second part, and all of the resources, prompts and completions: what is read, and what is refused.
 #[test]
 fn resources_and_prompts_are_read_and_watched() {
     let home = started("mcp-resources", &[]);

@@ -93,7 +93,12 @@ impl<'a> Infer<'_, 'a> {
             let text = eco_format!("{of} does not understand '{selector}'");
             Diagnostic::warning(codes::UNKNOWN_TO_ALL, span, text)
         } else {
-            let text = eco_format!("{} does not understand '{selector}'", shown(first, is_super));
+            // The class, whatever is known of its elements.
+            let name = match first.class_name() {
+                Some(name) if !is_super && name != "UndefinedObject" => EcoString::from(name),
+                _ => shown(first, is_super),
+            };
+            let text = eco_format!("{name} does not understand '{selector}'");
             Diagnostic::new(codes::UNKNOWN_SELECTOR, Severity::Hint, span, text)
         }
         .with_category(Category::Dnu);
@@ -177,15 +182,43 @@ impl<'a> Infer<'_, 'a> {
             .all(|candidate| candidate.found.owner.origin == Origin::Library)
     }
 
-    /// A block literal, or a variable that holds one, is evaluated with another number of arguments.
+    /// A block literal, or a variable that holds one, is evaluated with another number of arguments, or with ones that
+    /// its parameters cannot take.
     pub(in crate::types) fn check_block_call(
         &mut self,
         receiver: &Expression,
+        of: &Type,
         message: &Message,
-        count: usize,
+        parameters: &[Type],
         given: &[Type],
     ) {
-        if count == given.len() || !self.is_told() {
+        if !self.is_told() {
+            return;
+        }
+        let count = parameters.len();
+        if count == given.len() {
+            // Who writes block and arguments together sees both.
+            if matches!(unparenthesized(receiver).kind, ExpressionKind::Block(_)) {
+                return;
+            }
+            let pairs = parameters.iter().zip(message.arguments.iter().zip(given));
+            for (index, (wanted, (argument, given))) in pairs.enumerate() {
+                let Some((is_certain, hint)) = self.world.fit(given, wanted).clash() else {
+                    continue;
+                };
+                let selector = &message.selector;
+                let text = eco_format!(
+                    "Argument {} of '{selector}' on {of} expects {wanted}, got {given}",
+                    index + 1
+                );
+                let mut diagnostic = graded(codes::WRONG_ARGUMENT, is_certain, argument.span, text)
+                    .with_category(Category::Type);
+                if let Some(hint) = hint {
+                    diagnostic = diagnostic.with_hint(hint);
+                }
+                let diagnostic = self.explained(diagnostic, argument, given);
+                self.tell(diagnostic);
+            }
             return;
         }
         let text = eco_format!(
@@ -263,10 +296,6 @@ fn shown(member: &Type, is_super: bool) -> EcoString {
     match member.form() {
         Form::Class { name, .. } if is_super => eco_format!("The superclass of {name}"),
         Form::Class { name, .. } if name == "UndefinedObject" => "Nil".into(),
-        Form::Class { name, .. } => match name.as_str() {
-            "True" | "False" => name.clone(),
-            _ => eco_format!("{member}"),
-        },
         _ => eco_format!("{member}"),
     }
 }

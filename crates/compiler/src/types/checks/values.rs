@@ -6,7 +6,7 @@ use beamtalk_syntax::span::Span;
 use ecow::{EcoString, eco_format};
 
 use crate::codes;
-use crate::types::form::{Form, Type};
+use crate::types::form::{Form, Reason, Type};
 use crate::types::infer::Infer;
 
 impl Infer<'_, '_> {
@@ -25,6 +25,16 @@ impl Infer<'_, '_> {
             promised.of
         );
         let (wanted, span) = (promised.of.clone(), promised.span);
+        // Told where the not knowing was written down: what only follows from it comes and goes with annotations elsewhere.
+        let is_unknown = matches!(of.form(), Form::Dynamic(Reason::Declared)) && !takes_anything(&wanted);
+        if own.is_typed && is_unknown {
+            let finding = Diagnostic::warning(codes::DYNAMIC_EXPRESSION, node.span, text)
+                .with_category(Category::Type)
+                .with_note(span, "declared here")
+                .with_hint("Say with `asType:` what it is, or test it.");
+            self.tell(finding);
+            return;
+        }
         self.check_value(
             codes::WRONG_RESULT,
             node,
@@ -91,4 +101,9 @@ pub(super) fn graded(code: &'static str, is_certain: bool, span: Span, text: Eco
         Severity::Hint
     };
     Diagnostic::new(code, severity, span, text)
+}
+
+/// Whether nothing is promised by a type.
+fn takes_anything(of: &Type) -> bool {
+    of.is_dynamic() || of.class_name() == Some("Object")
 }

@@ -53,11 +53,25 @@ impl Candidate<'_> {
     /// The same for judging an argument: what was only seen so far and not promised takes anything.
     pub(crate) fn promised(&self, index: usize) -> Option<Type> {
         let declared = self.signature.parameters.get(index)?.as_ref()?;
-        let put = |name: &EcoString| {
-            let promised = bound(&self.class, name).filter(|_| self.is_declared || name.starts_with("Self"));
-            Some(promised.unwrap_or_else(|| Type::dynamic(Reason::Argument)))
+        let promised = |name: &EcoString| {
+            bound(&self.class, name).filter(|_| self.is_declared || name.starts_with("Self"))
         };
+        if let Form::Parameter(name) = declared.form()
+            && promised(name).is_none()
+            && let Some(protocol) = self.protocol_of(name)
+        {
+            return Some(Type::protocol(protocol));
+        }
+        let put = |name: &EcoString| Some(promised(name).unwrap_or_else(|| Type::dynamic(Reason::Argument)));
         Some(declared.replace(&put, true))
+    }
+
+    /// The protocol that whatever stands for a type parameter of the class conforms to.
+    fn protocol_of(&self, parameter: &str) -> Option<EcoString> {
+        let (_, class) = self.found.owner.declaration()?;
+        let mut parameters = class.type_parameters.iter();
+        let declared = parameters.find(|it| it.name.text == parameter)?;
+        declared.bound.as_ref().map(|bound| bound.text.clone())
     }
 }
 
@@ -625,9 +639,8 @@ impl<'a> Infer<'_, 'a> {
                 let Form::Block { parameters, result } = of.form() else {
                     return None;
                 };
-                let count = parameters.len();
                 let given: Vec<Type> = arguments.iter().map(|it| self.expression(it)).collect();
-                self.check_block_call(receiver, message, count, &given);
+                self.check_block_call(receiver, of, message, parameters, &given);
                 self.forget_slots();
                 Some(result.clone())
             }

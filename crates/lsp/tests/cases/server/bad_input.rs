@@ -133,6 +133,22 @@ fn a_file_that_is_deleted_while_open_stays_as_the_editor_has_it() {
     client.finish();
 }
 
+/// A pipe in the place of a source is no document, whether it is asked for or told to have changed: nobody waits for it.
+#[test]
+fn a_pipe_is_no_document() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let (_, mut client) = lamp();
+    let path = client.path_of("src/Pipe.bt");
+    mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    let answer = hover(&mut client, "src/Pipe.bt", 0, 0);
+    assert!(answer.unwrap_err().contains("there is no document"));
+    let uri = client.uri("src/Pipe.bt");
+    let changes = json!([{"uri": uri, "type": 1}]);
+    client.notify("workspace/didChangeWatchedFiles", json!({ "changes": changes }));
+    is_well(&mut client);
+    client.finish();
+}
+
 #[test]
 fn fifty_megabytes_are_kept_out_and_said_to_be() {
     let (_, mut client) = lamp();

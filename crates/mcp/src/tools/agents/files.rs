@@ -1,9 +1,10 @@
 //! Files of the agents' tree. A write counts as the tool that does the same.
 
 use super::{Context, Failure, Text};
+use crate::confirmation::Effect;
 use crate::data::Data;
 use crate::host::{Host, HostError, failure};
-use crate::settings::{LoopRight, Policy};
+use crate::settings::LoopRight;
 use crate::tools::parts::{input, output};
 
 input! {
@@ -66,45 +67,75 @@ output! {
     }
 }
 
-/// What a write to the tree counts as; what counts as no tool is denied.
-fn may_write<H: Host>(context: &Context<'_, H>, path: &str, text: &str) -> Result<(), HostError> {
-    let own = context.host.own_session();
+/// What a write to the tree does: the tools that do the same, and whether something is lost by it.
+pub(crate) struct Deed {
+    pub(crate) tools: Vec<&'static str>,
+    pub(crate) loses: bool,
+}
+
+/// What a write counts as; `None` for what is no tool's work.
+pub(crate) fn deed(path: &str, text: &str, own: Option<&str>) -> Option<Deed> {
+    let path = place(path).ok()?;
     let parts: Vec<&str> = path.split('/').collect();
-    let loses = |words: &[&str]| {
-        let lines = text
-            .lines()
-            .map(|line| line.split_whitespace().next().unwrap_or_default());
-        lines.into_iter().any(|word| words.contains(&word))
+    let all = |tool: &'static str| {
+        Some(Deed {
+            tools: vec![tool],
+            loses: false,
+        })
     };
     match parts.as_slice() {
-        ["agents", id, "state" | "out" | "mail"] if Some(*id) == own.as_deref() => Ok(()),
-        ["agents", "user", "mail"] if own.is_none() => Ok(()),
-        ["agents", "ctl"]
-        | [
-            "agents",
-            _,
-            "in" | "prompt" | "queue" | "alias" | "context" | "role",
-        ] => Ok(()),
-        ["agents", _, "ctl"] if loses(&["kill", "discard"]) => full(context, path),
-        ["agents", _, "ctl"] => Ok(()),
-        ["changes", "ctl"] if loses(&["discard", "clear", "take"]) => full(context, path),
-        ["changes", "ctl"] | ["classes", ..] => Ok(()),
-        ["loop", "events", _] => context.loop_right(LoopRight::Post),
-        _ => Err(denied(path)),
+        // What a session says of itself and to others is its own affair.
+        ["agents", id, "state" | "out" | "mail"] if Some(*id) == own => Some(Deed {
+            tools: Vec::new(),
+            loses: false,
+        }),
+        ["agents", "user", "mail"] if own.is_none() => all("send_message"),
+        ["agents", _, "in" | "prompt" | "queue"] => all("prompt_session"),
+        ["agents", _, "alias" | "context" | "role"] => all("control_session"),
+        ["agents", "ctl"] | ["agents", _, "ctl"] => Some(lines(text, |word| match word {
+            "new" => ("create_session", false),
+            "kill" => ("kill_agent", true),
+            "discard" => ("control_session", true),
+            _ => ("control_session", false),
+        })),
+        ["actors", _, "ctl"] => Some(lines(text, |_| ("kill_actor", true))),
+        ["changes", "ctl"] => Some(lines(text, |word| match word {
+            "revert" => ("revert_change", false),
+            "clear" | "discard" => ("flush", true),
+            "take" => ("resolve_conflict", true),
+            _ => ("flush", false),
+        })),
+        ["classes", ..] => all("save_method"),
+        ["loop", "events", _] => all("post_event"),
+        ["loop", "processes", _, "ctl"] => all("control_process"),
+        ["loop", "workflows", _, "ctl"] => all("run_workflow"),
+        _ => None,
     }
 }
 
-fn full<H: Host>(context: &Context<'_, H>, path: &str) -> Result<(), HostError> {
-    if context.settings.policy == Policy::Full {
-        return Ok(());
+/// What the lines of a control file do, by their first words.
+fn lines(text: &str, one: impl Fn(&str) -> (&'static str, bool)) -> Deed {
+    let mut deed = Deed {
+        tools: Vec::new(),
+        loses: false,
+    };
+    for line in text.lines() {
+        let (tool, loses) = one(line.split_whitespace().next().unwrap_or_default());
+        deed.loses |= loses;
+        if !deed.tools.contains(&tool) {
+            deed.tools.push(tool);
+        }
     }
-    let message = format!(
-        "the policy '{}' does not allow this line in '{path}'",
-        context.settings.policy
-    );
-    Err(Box::new(
-        failure("policy_denied", message).detail("policy", context.settings.policy.name()),
-    ))
+    deed
+}
+
+/// The right on the loop that a tool needs.
+fn right(tool: &str) -> Option<LoopRight> {
+    match tool {
+        "post_event" => Some(LoopRight::Post),
+        "control_process" | "run_workflow" => Some(LoopRight::Control),
+        _ => None,
+    }
 }
 
 pub(crate) async fn write_file<H: Host>(
@@ -112,10 +143,34 @@ pub(crate) async fn write_file<H: Host>(
     input: WriteFile,
 ) -> Result<Written, Failure> {
     let path = place(&input.path)?;
-    may_write(context, &path, &input.text)?;
+    let own = context.host.own_session();
+    let deed = deed(&path, &input.text, own.as_deref()).ok_or_else(|| denied(&path))?;
+    for needed in deed.tools.iter().filter_map(|tool| right(tool)) {
+        context.loop_right(needed)?;
+    }
+    if deed.loses {
+        context.confirm(None, effect(&path, &input.text, &deed))?;
+    }
+    if deed.tools.contains(&"create_session") {
+        context.pace_sessions()?;
+    }
     let written = input.text.len() as u64;
     context.write(path, input.text).await?;
     Ok(Written { written })
+}
+
+fn effect(path: &str, text: &str, deed: &Deed) -> Effect {
+    let shown: String = text.trim().chars().take(120).collect();
+    Effect {
+        summary: format!(
+            "Write '{shown}' to {path}? It does what {} does.",
+            deed.tools.join(", ")
+        ),
+        action: format!("Write to {path}"),
+        classes: Vec::new(),
+        actors: 0,
+        files: Vec::new(),
+    }
 }
 
 #[cfg(test)]
@@ -135,6 +190,49 @@ mod tests {
                 Some("path_denied"),
                 "{odd}"
             );
+        }
+    }
+
+    /// A write counts as the tool that does the same; what no tool does is nobody's to write.
+    #[test]
+    fn a_write_counts_as_the_tool_that_does_the_same() {
+        for (path, text, tools, loses) in [
+            ("agents/ctl", "new echo /tmp", vec!["create_session"], false),
+            ("agents/a1/ctl", "stop", vec!["control_session"], false),
+            ("agents/a1/ctl", "kill", vec!["kill_agent"], true),
+            (
+                "agents/a1/ctl",
+                "stop\n kill",
+                vec!["control_session", "kill_agent"],
+                true,
+            ),
+            ("agents/a1/ctl", "discard topic", vec!["control_session"], true),
+            ("agents/a1/prompt", "kill", vec!["prompt_session"], false),
+            ("agents/me/out", "kill", vec![], false),
+            ("actors/0.1.0/ctl", "stop", vec!["kill_actor"], true),
+            ("changes/ctl", "flush Lamp", vec!["flush"], false),
+            ("changes/ctl", "revert 3", vec!["revert_change"], false),
+            ("changes/ctl", "clear", vec!["flush"], true),
+            ("classes/Lamp/last", "last => 1", vec!["save_method"], false),
+            ("loop/events/saved", "1", vec!["post_event"], false),
+            ("loop/processes/web/ctl", "stop", vec!["control_process"], false),
+            ("loop/workflows/all/ctl", "run", vec!["run_workflow"], false),
+        ] {
+            let deed = deed(path, text, Some("me")).expect(path);
+            assert_eq!((deed.tools, deed.loses), (tools, loses), "{path} {text}");
+        }
+        for path in [
+            "tokens",
+            "agents/tokens",
+            "agents/other/state",
+            "agents/audit",
+            "agents/approvals/ap-1",
+            "loop/ctl",
+            "loop/state/x",
+            "agents/../tokens",
+            "",
+        ] {
+            assert!(deed(path, "x", Some("me")).is_none(), "{path}");
         }
     }
 }

@@ -12,7 +12,7 @@ use super::{
     Selection, bases, change_image, check_shown, disk_text, failed, image_text, key_of, set_base, shown,
     with_shadowed,
 };
-use crate::changes::{Entry, Kind, NewEntry, Settled, Side, State, Wanted, first_error, moved_base};
+use crate::changes::{Entry, Intent, Kind, NewEntry, Settled, Side, State, Wanted, first_error, moved_base};
 use crate::compile::job::SourceText;
 use crate::ops::load::{install_text, load_texts, source_text};
 use crate::workspace::Workspace;
@@ -186,8 +186,11 @@ fn written_anew(workspace: &Rc<Workspace>, file: &str, entries: &[Entry]) -> Res
         .next()
         .map(|class| class.name.text.to_string());
     let mut log = workspace.changes.borrow_mut();
+    let text = log.without_tries(file, &image.text).map_err(failed)?;
     let of_file: Vec<u64> = log
-        .select(|entry| entry.is_pending() && entry.source_file.as_deref() == Some(file))
+        .select(|entry| {
+            entry.is_pending() && entry.is_durable() && entry.source_file.as_deref() == Some(file)
+        })
         .iter()
         .map(|entry| entry.seq)
         .collect();
@@ -197,8 +200,8 @@ fn written_anew(workspace: &Rc<Workspace>, file: &str, entries: &[Entry]) -> Res
             class: class.unwrap_or_else(|| last.class.clone()),
             selector: None,
             side: None,
-            intent: last.intent,
-            source: Some(image.text),
+            intent: Intent::Durable,
+            source: Some(text),
             prev_source: None,
             base: None,
             is_whole_file: true,

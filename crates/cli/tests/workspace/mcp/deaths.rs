@@ -1,0 +1,114 @@
+//! The node, the daemon and the server killed in the middle of calls: every call that can be answered is, and the next
+//! one works.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::Mcp;
+use crate::home::{Home, kill, wait_until};
+use crate::project::started;
+
+const LIMIT: Duration = Duration::from_mins(1);
+
+fn error_of(answer: &Value) -> Value {
+    let text = answer["result"]["content"][0]["text"].as_str().expect("a text");
+    serde_json::from_str::<Value>(text).expect("JSON")["error"].clone()
+}
+
+/// Evaluations that run until somebody stops them; once this ends, they run.
+fn run_for_ever(mcp: &mut Mcp, count: usize) -> Vec<u64> {
+    let forever = json!({"code": "Lamp spawn. [true] whileTrue: []", "timeout_ms": 600_000});
+    let ids = (0..count)
+        .map(|_| mcp.send("tools/call", json!({"name": "evaluate", "arguments": forever})))
+        .collect();
+    // Each that has begun has made an actor.
+    wait_until("all have begun", LIMIT, || {
+        mcp.good("list_actors", json!({"class": "Lamp"}))["total"] == count
+    });
+    ids
+}
+
+/// The answers to these requests, in any order.
+fn answers(mcp: &Mcp, ids: &[u64]) -> Vec<Value> {
+    let answers: Vec<Value> = ids.iter().map(|_| mcp.message()).collect();
+    let mut found: Vec<u64> = answers.iter().filter_map(|one| one["id"].as_u64()).collect();
+    found.sort_unstable();
+    assert_eq!(found, ids, "each is answered once");
+    answers
+}
+
+/// The process of the node.
+fn node_of(home: &Home) -> u32 {
+    let status = home.run(&["--json", "workspace", "status"]);
+    let status: Value = serde_json::from_slice(&status.stdout).expect("JSON");
+    let pid = status["node_pid"].as_u64().expect("a pid");
+    u32::try_from(pid).expect("a pid")
+}
+
+/// The node killed under calls: each answers that it is not known what was done, and later calls work.
+#[test]
+fn a_node_that_is_killed_loses_no_answer() {
+    let home = started("mcp-nodekill", &[]);
+    let mut mcp = Mcp::start(&home, &[]);
+    let ids = run_for_ever(&mut mcp, 3);
+    kill(node_of(&home));
+    for answer in answers(&mcp, &ids) {
+        let error = error_of(&answer);
+        assert_eq!(
+            (&error["kind"], &error["effects"]),
+            (&json!("node_down"), &json!("unknown")),
+            "{answer}"
+        );
+    }
+    wait_until("the node is up again", LIMIT, || {
+        mcp.result("evaluate", json!({"code": "6 * 7"}))["structuredContent"]["value"] == 42
+    });
+}
+
+/// The daemon killed under calls: each answers that the connection was lost, and the next call finds a workspace again.
+#[test]
+fn a_daemon_that_is_killed_loses_no_answer() {
+    let home = started("mcp-killed", &[]);
+    let mut mcp = Mcp::start(&home, &["--start"]);
+    let ids = run_for_ever(&mut mcp, 3);
+    let daemon = home.info()["pid"].as_u64().expect("a pid");
+    kill(u32::try_from(daemon).expect("a pid"));
+    for answer in answers(&mcp, &ids) {
+        let error = error_of(&answer);
+        assert_eq!(
+            (&error["kind"], &error["effects"]),
+            (&json!("connection_lost"), &json!("unknown")),
+            "{answer}"
+        );
+    }
+    assert_eq!(mcp.good("evaluate", json!({"code": "6 * 7"}))["value"], 42);
+}
+
+/// The server killed under calls: what it ran is stopped, so that its handle is free; what it had handed over as a task
+/// goes on.
+#[test]
+fn a_server_that_is_killed_leaves_nothing_running_but_tasks() {
+    let home = started("mcp-prockill", &[]);
+    let mut mcp = Mcp::start(&home, &[]);
+    mcp.capabilities = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    let long = json!({"name": "evaluate", "arguments": {"code": "(Timer sleep: 6000). 9"}});
+    let task = mcp.ask("tools/call", long)["result"]["taskId"].clone();
+    assert!(task.is_string());
+    mcp.capabilities = json!({});
+    let session = mcp.good("evaluate", json!({"code": "x := 1", "session": "new"}))["session"].clone();
+    let forever = json!({"code": "[true] whileTrue: []", "timeout_ms": 600_000, "session": session});
+    mcp.send("tools/call", json!({"name": "evaluate", "arguments": forever}));
+    mcp.good("list_actors", json!({}));
+    mcp.kill();
+    let mut later = Mcp::start(&home, &[]);
+    let next = later.good("evaluate", json!({"code": "x + 1", "session": session}));
+    assert_eq!(next["value"], 2);
+    later.capabilities = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    let mut found = Value::Null;
+    wait_until("the task ends", LIMIT, || {
+        found = later.ask("tasks/get", json!({"taskId": task}))["result"].clone();
+        found["status"] != "working"
+    });
+    assert_eq!(found["result"]["structuredContent"]["value"], 9, "{found}");
+}
