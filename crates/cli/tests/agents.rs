@@ -34,6 +34,8 @@ mod mcp;
 mod mounted;
 #[path = "agents/rules.rs"]
 mod rules;
+#[path = "shared/runtime.rs"]
+mod runtime;
 #[path = "agents/support.rs"]
 mod support;
 #[path = "agents/team.rs"]

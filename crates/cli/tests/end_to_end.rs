@@ -30,6 +30,8 @@ mod permissions;
 mod project;
 #[path = "end_to_end/running.rs"]
 mod running;
+#[path = "shared/runtime.rs"]
+mod runtime;
 #[path = "end_to_end/support.rs"]
 mod support;
 #[path = "end_to_end/testing.rs"]

@@ -9,10 +9,15 @@
 )]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+#[path = "shared/runtime.rs"]
+mod runtime;
+
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+
+use runtime::runtime;
 
 const LIMIT: Duration = Duration::from_secs(90);
 
@@ -133,6 +138,7 @@ fn check(name: &str) {
             .env("PATH", &path)
             .env("HOME", &home)
             .env("BEAMTALK_HOME", home.join(".beamtalk"))
+            .env("BEAMTALK_RUNTIME_DIR", runtime())
             .env("NAMESPACE", root.path().join("ns"))
             .env("NO_COLOR", "1")
             .env_remove("AGENT_ID")

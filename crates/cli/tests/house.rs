@@ -16,6 +16,8 @@ mod agent_objects;
 mod loop_objects;
 #[path = "house/review_team.rs"]
 mod review_team;
+#[path = "shared/runtime.rs"]
+mod runtime;
 #[path = "agents/support.rs"]
 mod support;
 

@@ -9,6 +9,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 #![expect(dead_code, reason = "the support module serves several test programs")]
 
+#[path = "shared/runtime.rs"]
+mod runtime;
 #[path = "end_to_end/support.rs"]
 mod support;
 

@@ -41,6 +41,8 @@ mod protocol;
 mod raw;
 #[path = "workspace/redefining.rs"]
 mod redefining;
+#[path = "shared/runtime.rs"]
+mod runtime;
 #[path = "workspace/sessions.rs"]
 mod sessions;
 #[path = "workspace/sides.rs"]

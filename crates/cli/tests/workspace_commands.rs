@@ -16,6 +16,8 @@ mod disks;
 mod life;
 #[path = "workspace_commands/reach.rs"]
 mod reach;
+#[path = "shared/runtime.rs"]
+mod runtime;
 #[path = "workspace_commands/secrets.rs"]
 mod secrets;
 #[path = "workspace_commands/settings.rs"]

@@ -35,8 +35,11 @@ impl Runtime {
                 })
             };
         }
-        let parent = StateDirectory::open(None)?.directory("runtime")?;
-        let parent = parent.path();
+        Self::below(StateDirectory::open(None)?.directory("runtime")?.path())
+    }
+
+    /// The runtime of this binary, unpacked in a directory of the caller's.
+    pub fn below(parent: &Path) -> Result<Self, Error> {
         let path = parent.join(format!("{}-{LIBRARY_HASH}", env!("CARGO_PKG_VERSION")));
         if !path.join(MARKER).is_file() {
             unpack(parent, &path)?;

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::runtime::runtime;
+
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_beamtalk");
 const LIMIT: Duration = Duration::from_secs(90);
 
@@ -56,6 +58,7 @@ impl World {
             .env("PATH", format!("{bin}:{path}"))
             .env("HOME", self.path("home"))
             .env("USER", "tester")
+            .env("BEAMTALK_RUNTIME_DIR", runtime())
             .env("NAMESPACE", self.namespace())
             .env("W", self.directory.path())
             .env("SSH_AUTH_SOCK", "/tmp/never")

@@ -71,7 +71,15 @@ fn concurrent_first_starts_share_one_runtime() {
     let place = Place::new();
     std::thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| assert_eq!(place.run(&["repl", "-e", "6 * 7"]).expect_code(0).stdout, "42\n"));
+            scope.spawn(|| {
+                let mut command = place.command(&["repl", "-e", "6 * 7"]);
+                command
+                    .env_remove("BEAMTALK_RUNTIME_DIR")
+                    .stdout(Stdio::piped())
+                    .stderr(Stdio::piped());
+                let done = finish(command.spawn().unwrap());
+                assert_eq!(done.expect_code(0).stdout, "42\n");
+            });
         }
     });
     let unpacked: Vec<_> = std::fs::read_dir(place.home().join("runtime")).unwrap().collect();

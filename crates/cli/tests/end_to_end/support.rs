@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::runtime::runtime;
+
 /// No command of a test takes longer.
 const LIMIT: Duration = Duration::from_mins(1);
 
@@ -90,7 +92,7 @@ impl Place {
             .current_dir(directory)
             .env("BEAMTALK_HOME", self.home())
             .env_remove("BEAMTALK_ERL")
-            .env_remove("BEAMTALK_RUNTIME_DIR")
+            .env("BEAMTALK_RUNTIME_DIR", runtime())
             .env_remove("PAGER")
             .env("NO_COLOR", "1")
             .stdin(Stdio::null());

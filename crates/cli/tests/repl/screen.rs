@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::runtime::runtime;
 use crate::support::Place;
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -41,6 +42,7 @@ impl Screen {
             .env("TERM", "xterm-256color")
             .env("PATH", path())
             .env("BEAMTALK_HOME", place.home())
+            .env("BEAMTALK_RUNTIME_DIR", runtime())
             .stdin(Stdio::null())
             .status()
             .unwrap();

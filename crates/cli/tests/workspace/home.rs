@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use beamtalk_client::{Connection, Endpoint, Error, Events, Greeting};
 use serde_json::{Map, Value, json};
 
+use crate::runtime::runtime;
+
 /// State directory and project of one test. Dropping it ends every process it started.
 pub(crate) struct Home {
     directory: PathBuf,
@@ -36,6 +38,7 @@ impl Home {
             .args(words)
             .current_dir(self.project())
             .env("BEAMTALK_HOME", self.state())
+            .env("BEAMTALK_RUNTIME_DIR", runtime())
             .env_remove("BEAMTALK_WORKSPACE")
             .stdin(Stdio::null());
         command

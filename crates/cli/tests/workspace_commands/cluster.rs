@@ -114,16 +114,11 @@ impl Pair {
             .args(["9100", "-ssl_dist_optfile"])
             .arg(options)
             .arg("-pa")
-            .arg(self.ebin())
+            .arg(crate::runtime::runtime().join("ebin"))
             .args(["-eval", &program])
             .env("STOLEN", cookie);
         let done = done(&mut erl).expect(0);
         done.out.ends_with("true")
-    }
-
-    fn ebin(&self) -> std::path::PathBuf {
-        let runtime = fs::read_dir(self.desk.state().join("runtime")).unwrap();
-        runtime.flatten().next().unwrap().path().join("ebin")
     }
 }
 

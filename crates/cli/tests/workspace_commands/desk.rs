@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::runtime::runtime;
+
 /// Dropping it stops every workspace that was started in it.
 pub(crate) struct Desk {
     directory: PathBuf,
@@ -74,6 +76,7 @@ impl Desk {
             .args(words)
             .current_dir(self.project())
             .env("BEAMTALK_HOME", self.state())
+            .env("BEAMTALK_RUNTIME_DIR", runtime())
             .env_remove("BEAMTALK_WORKSPACE")
             .env("NO_COLOR", "1")
             .stdin(Stdio::null())
