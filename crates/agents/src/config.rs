@@ -130,6 +130,8 @@ pub(crate) struct LimitKeys {
     pub(crate) alias_bytes: usize,
     pub(crate) tokens: usize,
     pub(crate) acl_lines: usize,
+    /// How long a question waits for a person.
+    pub(crate) approval_seconds: u64,
 }
 
 impl Default for LimitKeys {
@@ -156,6 +158,7 @@ impl Default for LimitKeys {
             alias_bytes: 64,
             tokens: 256,
             acl_lines: crate::access::ACL_LINES,
+            approval_seconds: 600,
         }
     }
 }

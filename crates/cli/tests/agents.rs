@@ -32,11 +32,17 @@ mod loops;
 mod mcp;
 #[path = "agents/mounted.rs"]
 mod mounted;
+#[path = "agents/policy.rs"]
+mod policy;
+#[path = "agents/presets.rs"]
+mod presets;
 #[path = "agents/rules.rs"]
 mod rules;
 #[path = "agents/support.rs"]
 mod support;
 #[path = "agents/team.rs"]
 mod team;
+#[path = "agents/team_examples.rs"]
+mod team_examples;
 #[path = "agents/web.rs"]
 mod web;

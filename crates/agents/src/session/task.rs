@@ -102,6 +102,10 @@ impl Task {
                 self.forget_window();
                 let now = self.hub.now();
                 self.feed_quietly(Event::Rebooted { now }).await;
+                if self.core.state == State::Error {
+                    let reason = self.core.last_error.as_deref().unwrap_or("it does not start");
+                    self.hub.not_resumed(&self.shared.id, reason);
+                }
             }
             Start::Rest => {
                 self.forget_window();

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::{Task, Turn};
 use crate::error::refusal;
+use crate::hooks;
 use crate::mail::{Draft, USER};
 use crate::session::chat::Speaker;
 use crate::session::core::{Effect, Event, State};
@@ -197,7 +198,10 @@ impl Task {
             record.turns
         });
         let ms = self.hub.now().saturating_sub(turn.began);
-        let amount = usage::reported(self.backend.usage.as_ref(), &text, ms);
+        let mut amount = usage::reported(self.backend.usage.as_ref(), &text, ms);
+        if self.backend.usage_by_hook {
+            amount = hooks::take_usage(&self.shared.directory.join("tmp"), amount);
+        }
         let usage = self.shared.change_texts(|texts| {
             texts.usage.add(amount);
             texts.usage.clone()
