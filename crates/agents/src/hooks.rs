@@ -154,7 +154,10 @@ pub(crate) fn take_usage(tmp: &Path, mut amount: Amount) -> Amount {
     let told: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let cost = told.get("cost").and_then(Value::as_f64);
     amount.tokens_in = told.get("tokens_in").and_then(Value::as_u64).or(amount.tokens_in);
-    amount.tokens_out = told.get("tokens_out").and_then(Value::as_u64).or(amount.tokens_out);
+    amount.tokens_out = told
+        .get("tokens_out")
+        .and_then(Value::as_u64)
+        .or(amount.tokens_out);
     amount.cost = cost
         .filter(|cost| cost.is_finite() && *cost >= 0.0)
         .or(amount.cost);

@@ -672,7 +672,10 @@ impl Shell {
             // What comes of a deed is handled, and told, after the words of this round.
             let mut words = Vec::new();
             for effect in self.core.handle(now, event) {
-                if matches!(effect, Effect::Report(_) | Effect::StateChanged(_) | Effect::Reload) {
+                if matches!(
+                    effect,
+                    Effect::Report(_) | Effect::StateChanged(_) | Effect::Reload
+                ) {
                     words.push(effect);
                 } else {
                     events.extend(self.perform(effect));

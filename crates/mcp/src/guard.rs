@@ -110,8 +110,14 @@ mod tests {
         let Counted::Held(ask) = count(&settings, deed("save_method")) else {
             panic!("it is not held");
         };
-        assert!(ask.text.contains("faster => 1") && ask.may_be_rule == Some(true), "{ask:?}");
+        assert!(
+            ask.text.contains("faster => 1") && ask.may_be_rule == Some(true),
+            "{ask:?}"
+        );
         settings.narrow(Policy::ReadOnly, NarrowedBy::Project);
-        assert!(matches!(count(&settings, deed("save_method")), Counted::Denied(_)));
+        assert!(matches!(
+            count(&settings, deed("save_method")),
+            Counted::Denied(_)
+        ));
     }
 }

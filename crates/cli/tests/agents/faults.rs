@@ -141,7 +141,9 @@ fn many_starts_make_one_daemon() {
         );
         let daemons = |world: &World| {
             let all = world.processes();
-            all.into_iter().filter(|line| line.contains("agents serve")).count()
+            all.into_iter()
+                .filter(|line| line.contains("agents serve"))
+                .count()
         };
         assert_eq!(daemons(&world), 1);
         // Once by force, so that the next ones find what it left.

@@ -99,10 +99,9 @@ fn what_a_person_is_asked_about_waits_for_the_person() {
     // Approved: done, once, as an agent's.
     world.value(write);
     let id = held(&world, "save_method");
-    let asked: serde_json::Value = serde_json::from_str(
-        &world.value(&format!("beamtalk 9p read agent/agents/approvals/{id}/request")),
-    )
-    .unwrap();
+    let asked: serde_json::Value =
+        serde_json::from_str(&world.value(&format!("beamtalk 9p read agent/agents/approvals/{id}/request")))
+            .unwrap();
     assert!(
         asked["command"]
             .as_str()
@@ -120,7 +119,9 @@ fn what_a_person_is_asked_about_waits_for_the_person() {
         &format!("beamtalk 9p -T $W/token read agent/agents/approvals/pending | grep -c {id}; echo approve | beamtalk 9p -T $W/token write agent/agents/approvals/{id}/answer"),
         "1\nbeamtalk 9p: open agent/agents/approvals/…/answer: permission denied\n[1]\n",
     );
-    world.value(&format!("beamtalk agents approvals approve {id}; until grep -qs '^0$' $W/said; do :; done"));
+    world.value(&format!(
+        "beamtalk agents approvals approve {id}; until grep -qs '^0$' $W/said; do :; done"
+    ));
     world.check(
         "beamtalk 9p read agent/classes/Fan/faster; echo; beamtalk 9p read agent/changes/log | jq -r .author
          beamtalk agents approvals | grep -c tool",
@@ -129,7 +130,9 @@ fn what_a_person_is_asked_about_waits_for_the_person() {
     // Rejected, at the workspace this time: the reason is the error, and nothing was done.
     world.value("(beamtalk 9p -T $W/token rpc agent/eval 'Fan removeSelector: #faster' > $W/said 2>&1; echo $? >> $W/said) > /dev/null 2>&1 &");
     let id = held(&world, "evaluate");
-    world.value(&format!("beamtalk workspace approvals reject {id} --reason 'not today'"));
+    world.value(&format!(
+        "beamtalk workspace approvals reject {id} --reason 'not today'"
+    ));
     world.value("until grep -qs '^1$' $W/said; do :; done");
     world.check(
         "cat $W/said; beamtalk 9p read agent/classes/Fan/faster; echo
@@ -137,7 +140,9 @@ fn what_a_person_is_asked_about_waits_for_the_person() {
         "beamtalk 9p: write agent/eval: not approved: not today\n1\nfaster => 1\n0\n[1]\n",
     );
     // Whoever gives up withdraws the question, and nothing is done.
-    world.value("(exec beamtalk 9p -T $W/token rm agent/classes/Fan/faster) > /dev/null 2>&1 & echo $! > $W/pid");
+    world.value(
+        "(exec beamtalk 9p -T $W/token rm agent/classes/Fan/faster) > /dev/null 2>&1 & echo $! > $W/pid",
+    );
     held(&world, "remove_method");
     world.value("kill -9 $(cat $W/pid)");
     world.until("! beamtalk agents approvals | grep -q remove_method");

@@ -223,7 +223,10 @@ fn a_permission_hook_asks_the_person() {
         echo '{\"hook_event_name\":\"PermissionRequest\",\"tool_name\":\"Bash\",\"tool_input\":{\"command\":\"rm '\\''x'\\''\"}}' | beamtalk agents hook > $W/said 2>&1; echo done >> $W/said";
     for (answer, decision) in [
         ("approve $id", r#""decision":{"behavior":"allow"}"#),
-        ("reject $id too dangerous", r#""message":"not approved: too dangerous""#),
+        (
+            "reject $id too dangerous",
+            r#""message":"not approved: too dangerous""#,
+        ),
     ] {
         world.value(&format!("rm -f $W/said; ({ask}) > /dev/null 2>&1 &"));
         world.until("beamtalk agents approvals | grep -q \"rm 'x'\"");

@@ -129,7 +129,9 @@ fn example_31_a_budget_ends_prompts() {
 #[test]
 fn example_32_a_session_helps_itself() {
     let world = World::started();
-    world.value("beamtalk agents new shell . --alias sh --wait; beamtalk agents new echo . --alias other --wait");
+    world.value(
+        "beamtalk agents new shell . --alias sh --wait; beamtalk agents new echo . --alias other --wait",
+    );
     world.check(
         "beamtalk agents prompt sh 'mail --help | head -1; peers | cut -f4 | sort | tr \"\\n\" \" \"; state' --wait
          beamtalk agents prompt sh 'mail -t QUERY_REQUEST other greeting hello' --wait > /dev/null

@@ -56,7 +56,11 @@ impl WorkspaceNode {
         };
         let outcome = self.link.permit(deed).await;
         if let Err(refused) = &outcome {
-            let entry = self.tree.entry(op).with("tool", tool).with("result", result(&outcome));
+            let entry = self
+                .tree
+                .entry(op)
+                .with("tool", tool)
+                .with("result", result(&outcome));
             self.tree.hub.audit.write(entry)?;
             if let Some(class) = self.spot.class() {
                 self.link.note_error(class, &refused.text);

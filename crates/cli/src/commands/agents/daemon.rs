@@ -300,10 +300,16 @@ struct Kept {
 
 impl Kept {
     fn of(places: &Places) -> Self {
-        let copies = std::fs::read_dir(places.worktrees()).into_iter().flatten().flatten();
+        let copies = std::fs::read_dir(places.worktrees())
+            .into_iter()
+            .flatten()
+            .flatten();
         let sizes: Vec<u64> = copies.map(|copy| size_of(&copy.path())).collect();
         let lines = std::fs::read_to_string(places.not_resumed()).unwrap_or_default();
-        let one = |line: &str| line.split_once('\t').map(|(id, reason)| (id.to_owned(), reason.to_owned()));
+        let one = |line: &str| {
+            line.split_once('\t')
+                .map(|(id, reason)| (id.to_owned(), reason.to_owned()))
+        };
         Kept {
             worktrees: sizes.len(),
             bytes: sizes.iter().sum(),
@@ -315,7 +321,9 @@ impl Kept {
 /// The disk that everything below a path takes; links are not followed.
 fn size_of(path: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
-    let Ok(about) = path.symlink_metadata() else { return 0 };
+    let Ok(about) = path.symlink_metadata() else {
+        return 0;
+    };
     let own = about.blocks() * 512;
     if !about.is_dir() {
         return own;
