@@ -129,6 +129,14 @@ impl Hub {
             let branch = Some(branch.as_str()).filter(|branch| !branch.is_empty());
             let name = alias.as_deref().unwrap_or(&id);
             let made = Worktree::create(&place, &root, &id, name, branch, arguments.base.as_deref()).await?;
+            let has_it = |worktree: &Worktree| worktree.has_branch_of(&made);
+            let is_taken = |session: &Arc<SessionShared>| {
+                session.with_record(|record| record.worktree.as_ref().is_some_and(has_it))
+            };
+            if self.sessions().iter().any(is_taken) {
+                drop(made.remove().await);
+                return Err(refusal(format!("branch exists: {}", made.branch)));
+            }
             let path = made.path();
             record.cwd = path.display().to_string();
             record.place = Some(std::fs::canonicalize(&path).unwrap_or(path));

@@ -141,6 +141,8 @@ impl Task {
                 drop(done.send(outcome));
             }
             Command::WriteState { to, control, done } => {
+                // A program that reports has gone on, though its screen was not looked at since.
+                self.look_for_question().await;
                 if to == State::Idle && matches!(self.core.state, State::Running | State::Starting) {
                     self.settle().await;
                 }

@@ -335,7 +335,7 @@ fn people_work_with_the_tree_as_with_files() {
         world.path("complete"),
         "eval \"$(beamtalk completions bash)\"\nsay() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); \
          _beamtalk_or_path beamtalk \"${COMP_WORDS[COMP_CWORD]}\" \"${COMP_WORDS[COMP_CWORD-1]}\"; echo \"${COMPREPLY[*]}\" | tr '\\n' ' '; echo; }\n\
-         say beamtalk 9p read agent/classes/Fa; say beamtalk 9p read agent/classes/Fan/w; say beamtalk 9p read agent/nothing; say beamtalk 9p gr\n",
+         say beamtalk 9p read agent/classes/Fan; say beamtalk 9p read agent/classes/Fan/w; say beamtalk 9p read agent/nothing; say beamtalk 9p gr\n",
     )
     .unwrap();
     world.check(

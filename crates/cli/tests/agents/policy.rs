@@ -53,8 +53,8 @@ fn what_a_tool_may_not_do_a_file_may_not_do() {
     );
     // The owner is no session.
     world.check(
-        "beamtalk 9p write agent/actors/cooler/ctl stop; beamtalk 9p ls agent/actors | wc -l",
-        "0\n",
+        "beamtalk 9p write agent/actors/cooler/ctl stop; beamtalk 9p read agent/actors/cooler/class",
+        "beamtalk 9p: open agent/actors/cooler/class: not found\n[1]\n",
     );
     // A tool that is denied is denied by every way; it is told, kept beside the class, and recorded.
     settings(&world, "deny-tools = [\"evaluate\", \"save_method\"]");

@@ -192,7 +192,7 @@ fn presets_drive_the_programs_they_are_for() {
             world.until(&format!(
                 "beamtalk agents output {name} --raw | grep -qF '{approved}'"
             ));
-            world.value(&format!("beamtalk agents wait {name}"));
+            world.value(&format!("beamtalk agents wait {name} --for idle"));
         }
         world.value(&format!("beamtalk agents ctl {name} clear"));
         world.until(&format!(
@@ -219,8 +219,15 @@ fn presets_drive_the_programs_they_are_for() {
 fn a_permission_hook_asks_the_person() {
     let world = World::started();
     world.value("beamtalk agents new echo . --alias demo --wait");
-    let ask = "export AGENT_ID=$(beamtalk 9p read agent/demo/info | sed 's/.*\"id\":\"\\([0-9a-f]*\\)\".*/\\1/')
-        echo '{\"hook_event_name\":\"PermissionRequest\",\"tool_name\":\"Bash\",\"tool_input\":{\"command\":\"rm '\\''x'\\''\"}}' | beamtalk agents hook > $W/said 2>&1; echo done >> $W/said";
+    let id = world.value("beamtalk agents show demo | sed -n 's/^id: //p'");
+    world.value(&format!(
+        "beamtalk agents token mint demo session {id} > $W/token"
+    ));
+    let own = format!("export AGENT_ID={id}; export AGENT_TOKEN=$(cat $W/token)");
+    let told =
+        r#"{"hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"rm 'x'"}}"#;
+    std::fs::write(world.path("told"), told).unwrap();
+    let ask = format!("{own}; beamtalk agents hook < $W/told > $W/said 2>&1; echo done >> $W/said");
     for (answer, decision) in [
         ("approve $id", r#""decision":{"behavior":"allow"}"#),
         (
@@ -239,8 +246,8 @@ fn a_permission_hook_asks_the_person() {
     }
     // An input that stays open holds nobody up, and one that is no JSON neither.
     world.check(
-        "export AGENT_ID=$(beamtalk 9p read agent/demo/info | sed 's/.*\"id\":\"\\([0-9a-f]*\\)\".*/\\1/')
-         mkfifo $W/open; exec 3<>$W/open; beamtalk agents hook Stop <&3; echo $?; echo nonsense | beamtalk agents hook; echo $?",
+        &format!("{own}
+         mkfifo $W/open; exec 3<>$W/open; beamtalk agents hook Stop <&3; echo $?; echo nonsense | beamtalk agents hook; echo $?"),
         "0\n0\n",
     );
 }

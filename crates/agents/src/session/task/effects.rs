@@ -171,6 +171,14 @@ impl Task {
         Some(approval.is_match(screen.trim_end()))
     }
 
+    /// See whether the question that a session waits with is still there.
+    pub(super) async fn look_for_question(&mut self) {
+        if self.core.state == State::Waiting && self.question_on_screen().await == Some(false) {
+            let now = self.hub.now();
+            self.feed_quietly(Event::Question { now, asked: false }).await;
+        }
+    }
+
     pub(super) fn idle_since(&self) -> u64 {
         self.idle_at.unwrap_or_else(|| self.hub.now())
     }

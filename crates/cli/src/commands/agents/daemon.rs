@@ -181,14 +181,18 @@ fn launch(client: &Client, options: &ServeArguments) -> Result<(), Failure> {
         )));
     }
     let said = reader.join().unwrap_or_default();
-    if let Ok((stream, _)) = connect(&[client.namespace()], "agent") {
+    // Another one may have been started at the same time: only ours is what was asked for.
+    let own = Instance::Running {
+        pid: child.id().to_string(),
+    };
+    if probe_instance(&client.namespace()) == own
+        && let Ok((stream, _)) = connect(&[client.namespace()], "agent")
+    {
         let dialect = beamtalk_ninep::Dialect::Plan9;
-        if child.try_wait()?.is_none() {
-            let msize = beamtalk_ninep::MSIZE;
-            beamtalk_ninep::Client::with_patience(stream, dialect, msize, false, Some(START_LIMIT))?;
-            std::io::stderr().write_all(said.as_bytes())?;
-            return Ok(());
-        }
+        let msize = beamtalk_ninep::MSIZE;
+        beamtalk_ninep::Client::with_patience(stream, dialect, msize, false, Some(START_LIMIT))?;
+        std::io::stderr().write_all(said.as_bytes())?;
+        return Ok(());
     }
     let status = child.wait()?;
     let (text, ending) = match status.code() {
