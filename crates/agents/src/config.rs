@@ -291,6 +291,22 @@ impl Config {
             .collect()
     }
 
+    /// What a person should know before sessions of a backend run; nothing for those that are kept in their sandbox.
+    pub fn notice_about(&self, backend: &str) -> Option<String> {
+        let found = self.backend(backend).ok()?;
+        (found.workspace == WorkspaceRight::Write).then(|| {
+            format!(
+                "sessions of {backend} run code in the workspace with your rights, outside of their sandbox (workspace: write)"
+            )
+        })
+    }
+
+    /// Such notices of all backends, for `doctor`.
+    pub fn notices(&self) -> Vec<String> {
+        let names = self.backends.keys();
+        names.filter_map(|name| self.notice_about(name)).collect()
+    }
+
     /// What does not parse, for `doctor`.
     pub fn problems(&self) -> Vec<String> {
         let backends = self.backends.values();

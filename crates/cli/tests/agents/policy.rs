@@ -17,7 +17,13 @@ fn with_writer() -> World {
         "command: [sh]\nworkspace: write\nloop: control\n",
     );
     world.value("beamtalk workspace start; beamtalk agents start");
-    world.value("beamtalk agents new writes $PWD --alias writer --wait");
+    // Whoever makes such a session is told what that means.
+    world.check(
+        "beamtalk agents new writes $PWD --alias writer --wait; beamtalk agents doctor | grep writes
+         beamtalk agents new echo $PWD --alias other --wait | wc -l",
+        "beamtalk agents: note: sessions of writes run code in the workspace with your rights, outside of their sandbox (workspace: write)\n\
+         …\nwarn\tsessions of writes run code …\n1\n",
+    );
     let id = world.value("beamtalk agents show writer | sed -n 's/^id: //p'");
     world.value(&format!(
         "beamtalk agents token mint writes session {id} > $W/token"
