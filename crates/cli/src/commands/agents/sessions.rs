@@ -116,8 +116,9 @@ pub(super) fn new(client: &Client, options: NewArguments) -> Result<Exit, Failur
         base: options.base,
     };
     let tree = client.tree()?;
+    let backend = order.backend.clone();
     let id = order.place(&tree)?;
-    warn_about(client, &order.backend)?;
+    warn_about(client, &backend)?;
     if options.wait {
         let state = wait_state(client, &tree, &id, "")?;
         if state != "idle" {
