@@ -214,13 +214,13 @@ fn changes_of_the_state_are_announced_in_order() {
            all := [heard keys collect: [:k | heard at: k]]. 4
            [(all value) last =:= "LoopWorkflowFinished" and: [(all value select: [:each | each =:= "LoopWorkflowFinished"]) size =:= 2]] whileFalse: [Timer sleep: 5]
            (all value) reject: [:each | each startsWith: "last_"]"#,
-        r##"1
+        r#"1
             2
             3
             Result ok: #ok
             4
             nil
-            #("LoopWorkflowStarted", "first", "second", "LoopReloadSent", "LoopWorkflowStarted", "LoopWorkflowFinished", "third", "LoopWorkflowFinished")"##,
+            #("LoopWorkflowStarted", "first", "second", "LoopReloadSent", "LoopWorkflowStarted", "LoopWorkflowFinished", "third", "LoopWorkflowFinished")"#,
     );
     house.0.value("beamtalk loop stop");
     ended(&mut attached);
