@@ -16,9 +16,14 @@ export RUST_TEST_THREADS ?= $(JOBS)
 export NEXTEST_TEST_THREADS ?= $(JOBS)
 
 # What Beamtalk and its tests need, as Debian packages: Erlang/OTP, tmux for the agents, networks and scripts of tests.
-PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl fuse3 iproute2 jq nano python3 tmux vim-tiny
+PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl fuse3 iproute2 jq python3 tmux
+# Editors that save methods on a mounted tree.
+SAVING_EDITORS := vim nano emacs
+EDITOR_OF_vim := vim
+EDITOR_OF_nano := nano
+EDITOR_OF_emacs := emacs-nox
 
-.PHONY: help setup tools browser web build repl test lint test-rust test-runtime test-language test-web test-mcp mcp-clients test-editors test-vscode bench-web test-v9fs deny vscode properties campaign bench bench-quick bench-tools fuzz grammar clean
+.PHONY: help setup tools browser saving-editors web build repl test lint test-rust test-runtime test-language test-web test-mcp mcp-clients test-editors test-vscode bench-web test-v9fs deny vscode properties campaign bench bench-quick bench-tools fuzz grammar clean
 
 help:
 	@echo "make repl       install Erlang and Node.js if they are missing, build, start a session"
@@ -47,8 +52,8 @@ HAS_NODE := command -v npm >/dev/null 2>&1 && node -e 'process.exit(parseInt(pro
 AS_ROOT := if [ "$$(id -u)" = 0 ]; then as_root=; else as_root=sudo; fi
 APT_INSTALL := $$as_root apt-get install --yes --no-install-recommends
 
-# Everything: what is needed to build, and a browser for the tests.
-setup: tools browser
+# Everything: what is needed to build, and a browser and editors for the tests.
+setup: tools browser saving-editors
 
 # Erlang/OTP 25 or newer, tmux, Node.js and a Rust compiler; the rest is for tests.
 tools:
@@ -57,7 +62,7 @@ tools:
 	@if command -v $(ERL) >/dev/null 2>&1 && command -v $(ERLC) >/dev/null 2>&1 \
 	    && command -v tmux >/dev/null 2>&1 && command -v jq >/dev/null 2>&1 \
 	    && command -v ip >/dev/null 2>&1 && command -v fusermount3 >/dev/null 2>&1 \
-	    && command -v nano >/dev/null 2>&1 && command -v vi >/dev/null 2>&1 && [ -x /usr/bin/python3 ] && $(HAS_OTP); then \
+	    && [ -x /usr/bin/python3 ] && $(HAS_OTP); then \
 	  true; \
 	elif command -v apt-get >/dev/null 2>&1; then \
 	  echo "Installing: $(PACKAGES)"; \
@@ -73,6 +78,14 @@ tools:
 	  echo "Installing: nodejs npm"; \
 	  $(AS_ROOT); $$as_root apt-get update && $(APT_INSTALL) nodejs npm || true; \
 	fi
+
+# Editors that the tests of the mounted tree save with; where there is no apt-get those that are missing are not tried.
+saving-editors:
+	@missing=; for editor in $(foreach editor,$(SAVING_EDITORS),$(editor):$(EDITOR_OF_$(editor))); do \
+	  command -v $${editor%%:*} >/dev/null 2>&1 || missing="$$missing $${editor#*:}"; done; \
+	if [ -n "$$missing" ] && command -v apt-get >/dev/null 2>&1; then \
+	  echo "Installing:$$missing"; \
+	  $(AS_ROOT); $$as_root apt-get update && $(APT_INSTALL) $$missing; fi
 
 # Chromium for the tests of the browser workspace; without one they are skipped.
 browser:
@@ -111,6 +124,7 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 
+test-rust: export BEAMTALK_EDITORS = $(if $(shell command -v apt-get),$(SAVING_EDITORS))
 test-rust:
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
 	  $(CARGO) nextest run --workspace --no-fail-fast; else $(CARGO) test --workspace --quiet --no-fail-fast; fi

@@ -22,8 +22,6 @@ use crate::error::refusal;
 use crate::files;
 use crate::mail::Message;
 
-/// How long a question waits.
-pub(crate) const LIMIT_SECONDS: u64 = 600;
 /// Those that wait at a time, and the answered ones that are remembered to tell who comes second.
 const WAITING: usize = 1_000;
 /// Those of one session: none takes the places of the others.
@@ -174,6 +172,7 @@ fn hash(parts: &[&str]) -> String {
 }
 
 impl Request {
+    /// It waits until it is answered; see [`Request::within`].
     fn new(session: Option<&str>, kind: Kind, summary: &str, command: Option<&str>) -> Self {
         let asked = now_seconds();
         Request {
@@ -186,7 +185,15 @@ impl Request {
             diff: None,
             sha256: hash(&[session.unwrap_or_default(), summary, command.unwrap_or_default()]),
             asked,
-            expires: Some(asked + LIMIT_SECONDS),
+            expires: None,
+        }
+    }
+
+    /// After so many seconds nobody answers it any more.
+    pub(crate) fn within(self, seconds: u64) -> Self {
+        Self {
+            expires: Some(self.asked + seconds),
+            ..self
         }
     }
 
@@ -217,7 +224,6 @@ impl Request {
             request.sha256 = hash(&[&request.sha256, diff]);
         }
         request.asked = message.timestamp;
-        request.expires = None;
         request
     }
 

@@ -130,6 +130,8 @@ pub(crate) struct LimitKeys {
     pub(crate) alias_bytes: usize,
     pub(crate) tokens: usize,
     pub(crate) acl_lines: usize,
+    /// How long a question waits for a person.
+    pub(crate) approval_seconds: u64,
 }
 
 impl Default for LimitKeys {
@@ -156,6 +158,7 @@ impl Default for LimitKeys {
             alias_bytes: 64,
             tokens: 256,
             acl_lines: crate::access::ACL_LINES,
+            approval_seconds: 600,
         }
     }
 }
@@ -286,6 +289,22 @@ impl Config {
                 Err(reason) => format!("{name}\tmissing\t{}\n", one_line(reason)),
             })
             .collect()
+    }
+
+    /// What a person should know before sessions of a backend run; nothing for those that are kept in their sandbox.
+    pub fn notice_about(&self, backend: &str) -> Option<String> {
+        let found = self.backend(backend).ok()?;
+        (found.workspace == WorkspaceRight::Write).then(|| {
+            format!(
+                "sessions of {backend} run code in the workspace with your rights, outside of their sandbox (workspace: write)"
+            )
+        })
+    }
+
+    /// Such notices of all backends, for `doctor`.
+    pub fn notices(&self) -> Vec<String> {
+        let names = self.backends.keys();
+        names.filter_map(|name| self.notice_about(name)).collect()
     }
 
     /// What does not parse, for `doctor`.

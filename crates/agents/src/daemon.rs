@@ -24,7 +24,7 @@ pub(crate) use recover::recover as recover_sessions;
 
 use crate::config::{AuthMode, Config};
 use crate::error::Fatal;
-use crate::link::LinkTarget;
+use crate::link::{DoorRules, LinkTarget, Links};
 use crate::namespace::Namespace;
 use crate::pidfile::PidFile;
 use crate::places::Places;
@@ -46,6 +46,8 @@ pub struct DaemonOptions {
     pub no_resume: bool,
     /// The workspace whose image is part of the tree.
     pub workspace: Option<LinkTarget>,
+    /// What sessions may do with the files of a workspace.
+    pub rules: DoorRules,
     /// Told once: the namespace had to be tightened.
     pub warn: fn(&str),
     /// Called when the socket answers.
@@ -87,7 +89,8 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
 
-    let hub = Hub::new(&namespace, places, config, options.auth, options.workspace)?;
+    let links = Links::new(options.workspace, options.rules);
+    let hub = Hub::new(&namespace, places, config, options.auth, links)?;
     hub.find_asked_mail();
     hub.links.start(&hub);
     tokio::spawn(watch::run(Arc::clone(&hub)));

@@ -125,7 +125,7 @@ impl Reporter {
         let Some(id) = variable("AGENT_ID") else { return };
         for _ in 0..2 {
             if self.tree.is_none() {
-                self.tree = connect_session().ok();
+                self.tree = connect_session(Some(hooks::PATIENCE)).ok();
             }
             let Some(tree) = &self.tree else { break };
             match tree.write(&format!("agents/{id}/state"), state.as_bytes()) {

@@ -6,16 +6,20 @@ use std::time::Duration;
 
 use beamtalk_ninep::Attachment;
 use beamtalk_storage::time::now_seconds;
+use serde_json::{Value, json};
 
 use crate::door::{self, Door, Proof};
 use crate::files;
 use crate::places::variable;
 use crate::session::State;
+use crate::session::usage::Amount;
 
 const PENDING: &str = ".hooks-pending";
+const USAGE: &str = ".hooks-usage";
+const USAGE_BYTES: u64 = 4 << 10;
 const PENDING_BYTES: u64 = 64 << 10;
 /// A hook does not hold up its caller for longer.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a hook reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +27,10 @@ pub enum HookEvent {
     Running,
     Idle,
     Spawned,
+    /// The program wants to do something that it may not do by itself.
+    Permission,
+    /// What the turn used.
+    Usage,
     Other,
 }
 
@@ -33,6 +41,8 @@ impl HookEvent {
             "userPromptSubmit" | "UserPromptSubmit" => HookEvent::Running,
             "stop" | "Stop" => HookEvent::Idle,
             "agentSpawn" | "SessionStart" => HookEvent::Spawned,
+            "permissionRequest" | "PermissionRequest" => HookEvent::Permission,
+            "usage" | "Usage" => HookEvent::Usage,
             _ => HookEvent::Other,
         }
     }
@@ -41,25 +51,32 @@ impl HookEvent {
         match self {
             HookEvent::Running => Some(State::Running),
             HookEvent::Idle => Some(State::Idle),
-            HookEvent::Spawned | HookEvent::Other => None,
+            HookEvent::Spawned | HookEvent::Permission | HookEvent::Usage | HookEvent::Other => None,
         }
     }
 }
 
 /// Connect as the session this process belongs to.
-pub(crate) fn connect_session() -> Result<Attachment, Door> {
+pub(crate) fn connect_session(patience: Option<Duration>) -> Result<Attachment, Door> {
     let token = variable("AGENT_TOKEN").unwrap_or_default();
     let (stream, namespace) = door::connect(&crate::candidates(), "agent")?;
     let proof = Proof::Token(token);
-    Door::enter(stream, Some(&namespace), &proof, "", false, Some(PATIENCE))
+    Door::enter(stream, Some(&namespace), &proof, "", false, patience)
 }
 
-/// Report to the daemon; without one, leave a line for the next.
-pub fn report_hook(event: HookEvent, word: &str) -> Result<Option<String>, Door> {
+/// Report to the daemon; without one, leave a line for the next. `told` is what the program says beside the event. The
+/// answer is for the program to read.
+pub fn report_hook(event: HookEvent, word: &str, told: &Value) -> Result<Option<String>, Door> {
     let Some(id) = variable("AGENT_ID") else {
         return Ok(None);
     };
-    let tree = match connect_session() {
+    if event == HookEvent::Usage {
+        leave_usage(told);
+        return Ok(None);
+    }
+    // A person takes the time they need.
+    let patience = (event != HookEvent::Permission).then_some(PATIENCE);
+    let tree = match connect_session(patience) {
         Ok(tree) => tree,
         Err(Door::Unreachable { .. }) => {
             leave_note(word);
@@ -69,6 +86,13 @@ pub fn report_hook(event: HookEvent, word: &str) -> Result<Option<String>, Door>
     };
     if let Some(state) = event.state() {
         tree.write(&format!("agents/{id}/state"), state.word().as_bytes())?;
+    }
+    // How the program calls its conversation; what is no plain name is not kept, which is no fault of the program.
+    if let Some(conversation) = told.get("session_id").and_then(Value::as_str) {
+        drop(tree.write(&format!("agents/{id}/conversation"), conversation.as_bytes()));
+    }
+    if event == HookEvent::Permission {
+        return Ok(Some(ask(&tree, &id, told)));
     }
     if event != HookEvent::Spawned {
         return Ok(None);
@@ -87,6 +111,57 @@ pub fn report_hook(event: HookEvent, word: &str) -> Result<Option<String>, Door>
         text.push_str(&format!("tool: {}\n", tool.name.trim_end_matches(".sh")));
     }
     Ok(Some(text))
+}
+
+/// Let a person decide what a program asks for; the decision as programs with such hooks read it.
+fn ask(tree: &Attachment, id: &str, told: &Value) -> String {
+    let text = |key: &str| match told.get(key) {
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+        None => String::new(),
+    };
+    let question = format!("{} {}", text("tool_name"), text("tool_input"));
+    let quoted = format!("ask '{}'", question.trim().replace('\'', "''"));
+    let decision = match tree.rpc(&format!("agents/{id}/ctl"), quoted.as_bytes()) {
+        Ok(_) => json!({"behavior": "allow"}),
+        Err(refused) => json!({"behavior": "deny", "message": refused.to_string()}),
+    };
+    let answer = json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}});
+    format!("{answer}\n")
+}
+
+/// Keep what the turn used until it ends.
+fn leave_usage(told: &Value) {
+    if let Some(directory) = variable("TMPDIR") {
+        // A hook never fails its caller.
+        drop(files::replace_quickly(
+            &Path::new(&directory).join(USAGE),
+            told.to_string().as_bytes(),
+        ));
+    }
+}
+
+/// What a program told by the hook `usage` of the turn that ended; the note is removed. Nothing is estimated.
+pub(crate) fn take_usage(tmp: &Path, mut amount: Amount) -> Amount {
+    let path = tmp.join(USAGE);
+    let Ok(bytes) = files::read_limited(&path, USAGE_BYTES) else {
+        return amount;
+    };
+    // What cannot be removed would be counted twice.
+    if std::fs::remove_file(&path).is_err() {
+        return amount;
+    }
+    let told: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let cost = told.get("cost").and_then(Value::as_f64);
+    amount.tokens_in = told.get("tokens_in").and_then(Value::as_u64).or(amount.tokens_in);
+    amount.tokens_out = told
+        .get("tokens_out")
+        .and_then(Value::as_u64)
+        .or(amount.tokens_out);
+    amount.cost = cost
+        .filter(|cost| cost.is_finite() && *cost >= 0.0)
+        .or(amount.cost);
+    amount
 }
 
 /// Append `<unix seconds> <event>` to the session's own notes.

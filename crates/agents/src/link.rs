@@ -4,6 +4,7 @@
 //! What is kept here is only what the workspace takes back by itself: it tells of every class that changes and of every
 //! actor that comes or goes, on the same connection.
 
+mod door;
 mod known;
 mod tell;
 
@@ -20,6 +21,8 @@ use beamtalk_wire::requests::{Close, HandleClose, HandleList, Subscribe, Transcr
 use beamtalk_wire::{Channel, ErrorBody, Operation};
 use tokio::sync::Semaphore;
 
+use door::Door;
+pub use door::DoorRules;
 pub(crate) use known::{ClassText, Known, bare, without_side};
 pub(crate) use tell::entry_line;
 
@@ -103,7 +106,9 @@ pub(crate) struct Link {
     state: StateDirectory,
     id: WorkspaceId,
     /// What the workspace is told that we are: who writes by this link is a person or an agent.
-    client: &'static str,
+    client: String,
+    /// The guardrails of whoever uses it, if it is a session.
+    door: Option<Door>,
     /// Sets the files of one link apart from those of others.
     pub(crate) key: String,
     hub: Weak<Hub>,
@@ -174,14 +179,14 @@ impl Link {
         tokio::spawn(self.clone().listen(Arc::clone(&live), events));
         live.know_actors();
         self.look_at_held();
-        tracing::info!(workspace = %self.id, client = self.client, "linked to the workspace");
+        tracing::info!(workspace = %self.id, client = %self.client, "linked to the workspace");
         Ok(live)
     }
 
     /// One more connection, for an evaluation session of its own.
     async fn open(&self) -> Result<(Connection, Events), Refusal> {
         let greeting = Greeting {
-            client: self.client,
+            client: &self.client,
             resume: None,
         };
         reach(&self.state, &self.id, greeting).await.map_err(|error| {
@@ -371,25 +376,33 @@ pub(crate) struct Links {
     owner: Mutex<Option<Arc<Link>>>,
     sessions: Mutex<BTreeMap<String, Arc<Link>>>,
     target: Option<LinkTarget>,
+    rules: DoorRules,
     evaluations: Arc<Semaphore>,
 }
 
 impl Links {
-    pub(crate) fn new(target: Option<LinkTarget>) -> Self {
+    pub(crate) fn new(target: Option<LinkTarget>, rules: DoorRules) -> Self {
         Links {
             owner: Mutex::new(None),
             sessions: Mutex::new(BTreeMap::new()),
             target,
+            rules,
             evaluations: Arc::new(Semaphore::new(EVALUATIONS)),
         }
     }
 
-    fn link(&self, hub: &Arc<Hub>, target: LinkTarget, client: &'static str, key: String) -> Arc<Link> {
+    /// A link for the owner, or for a session whose directory lies in the project at `root`.
+    fn link(&self, hub: &Arc<Hub>, target: LinkTarget, session: Option<(&str, PathBuf)>) -> Arc<Link> {
+        let id = session.as_ref().map(|(id, _)| *id);
         Arc::new(Link {
             state: target.state,
             id: target.id,
-            client,
-            key,
+            client: id.map_or_else(|| "files".to_owned(), |id| format!("agent/{id}")),
+            key: id.map_or_else(String::new, |id| format!("{id}:")),
+            door: session.map(|(_, root)| Door {
+                root,
+                rules: self.rules,
+            }),
             hub: Arc::downgrade(hub),
             live: Mutex::new(None),
             attempt: tokio::sync::Mutex::new(None),
@@ -400,10 +413,16 @@ impl Links {
         })
     }
 
+    /// The name of the owner's workspace; empty without one.
+    pub(crate) fn name(&self) -> String {
+        let target = self.target.as_ref();
+        target.map_or_else(String::new, |target| target.id.to_string())
+    }
+
     /// Begin to look for the owner's workspace.
     pub(crate) fn start(&self, hub: &Arc<Hub>) {
         if let Some(target) = self.target.clone() {
-            let link = self.link(hub, target, "files", String::new());
+            let link = self.link(hub, target, None);
             tokio::spawn(Arc::clone(&link).keep());
             *lock(&self.owner) = Some(link);
         }
@@ -428,14 +447,14 @@ impl Links {
             return Some(Arc::clone(link));
         }
         let directory = hub.session(id).ok()?.with_record(|record| record.cwd.clone());
-        let target = self.target_of(directory.as_ref())?;
-        let link = self.link(hub, target, "agent", format!("{id}:"));
+        let (target, root) = self.target_of(directory.as_ref())?;
+        let link = self.link(hub, target, Some((id, root)));
         lock(&self.sessions).insert(id.to_owned(), Arc::clone(&link));
         Some(link)
     }
 
-    /// The workspace of the project that a directory lies in.
-    fn target_of(&self, directory: &Path) -> Option<LinkTarget> {
+    /// The workspace of the project that a directory lies in, and the directory of the project.
+    fn target_of(&self, directory: &Path) -> Option<(LinkTarget, PathBuf)> {
         let target = self.target.as_ref()?;
         let root = find_project_root(directory, target.state.path()).ok()?;
         // A workspace with a name of its own is that of its project all the same.
@@ -444,16 +463,17 @@ impl Links {
         } else {
             WorkspaceId::for_root(&root).ok()?
         };
-        Some(LinkTarget {
+        let target = LinkTarget {
             state: target.state.clone(),
             id,
-        })
+        };
+        Some((target, root))
     }
 
     /// The session is gone, and what its client opened in the workspace goes with it.
     pub(crate) fn forget_session(&self, id: &str, directory: &Path) {
         lock(&self.sessions).remove(id);
-        if let Some(target) = self.target_of(directory) {
+        if let Some((target, _)) = self.target_of(directory) {
             tokio::spawn(close_handles(target, format!("mcp/{id}")));
         }
     }

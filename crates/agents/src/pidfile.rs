@@ -44,10 +44,11 @@ fn content(file: &mut File) -> String {
 impl PidFile {
     /// Become the one daemon of a namespace.
     pub(crate) fn take(directory: &OwnedFd) -> Result<Self, Fatal> {
-        for _ in 0..2 {
+        for _ in 0..ATTEMPTS {
             match open(directory, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL) {
                 Ok(mut file) => {
-                    if !sys::try_lock(&file)? {
+                    // Until it was locked another one could take it for stale.
+                    if !sys::try_lock(&file)? || !is_named(directory, &file) {
                         continue;
                     }
                     let pid = std::process::id().to_string();
@@ -70,18 +71,37 @@ impl PidFile {
 
 /// A process that was just killed holds its lock a moment longer.
 const DYING: Duration = Duration::from_millis(300);
+/// How often several that start at once may get into each other's way.
+const ATTEMPTS: usize = 5;
+
+/// Whether a file is the one its name leads to.
+fn is_named(directory: &OwnedFd, file: &File) -> bool {
+    let named = rustix::fs::statat(directory, PID_FILE, AtFlags::SYMLINK_NOFOLLOW);
+    match (named, rustix::fs::fstat(file)) {
+        (Ok(named), Ok(own)) => (named.st_dev, named.st_ino) == (own.st_dev, own.st_ino),
+        _ => false,
+    }
+}
 
 fn remove_stale(directory: &OwnedFd) -> Result<(), Fatal> {
     let limit = Instant::now() + DYING;
-    while let Ok(mut file) = open(directory, OFlags::RDWR)
-        && !sys::try_lock(&file).unwrap_or(true)
-    {
+    let held = loop {
+        let Ok(mut file) = open(directory, OFlags::RDWR) else {
+            break None;
+        };
+        if sys::try_lock(&file).unwrap_or(true) {
+            break Some(file);
+        }
         if Instant::now() > limit {
             return Err(Fatal::AlreadyRunning {
                 pid: content(&mut file),
             });
         }
         std::thread::sleep(Duration::from_millis(10));
+    };
+    // Another one was faster, and what has the name now is its own.
+    if held.as_ref().is_some_and(|file| !is_named(directory, file)) {
+        return Ok(());
     }
     match rustix::fs::unlinkat(directory, PID_FILE, AtFlags::empty()) {
         Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),

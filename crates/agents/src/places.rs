@@ -57,6 +57,16 @@ impl Places {
         self.state.join("workspace")
     }
 
+    /// The file that names the sessions that could not be started again, one on a line with the reason.
+    pub fn not_resumed(&self) -> PathBuf {
+        self.state.join("not-resumed")
+    }
+
+    /// The copies of repositories that sessions work in.
+    pub fn worktrees(&self) -> PathBuf {
+        self.state.join("worktrees")
+    }
+
     pub fn tmux_socket(&self) -> PathBuf {
         self.namespace.join("tmux.sock")
     }

@@ -4,9 +4,9 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use beamtalk_process::{Detached, Stop, asked, detached_with_words};
+use beamtalk_process::{Detached, Stop, asked, detached_with_words, detached_with_words_and_mark};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
@@ -84,17 +84,49 @@ fn servers_of(socket: &Path) -> Vec<Detached> {
     detached_with_words("tmux: server", &[b"-S", socket.as_os_str().as_bytes()])
 }
 
-/// End the private tmux server of these places and all it runs; resolves when nothing of it is left.
+/// Everything of tmux that was started for the server of these places: servers, those that are about to be one, clients,
+/// and what a server has run to tell us of its windows.
+fn users_of(places: &Places) -> Vec<Detached> {
+    let socket = places.tmux_socket();
+    let mut found = detached_with_words("tmux", &[b"-S", socket.as_os_str().as_bytes()]);
+    let namespace = places.namespace.display().to_string();
+    for word in [&b"tick"[..], b"tap"] {
+        let told = detached_with_words_and_mark(&[b"agents", word], "NAMESPACE", &namespace);
+        found.extend(told);
+    }
+    found
+}
+
+/// How long they may take to see that their server is gone.
+const LEAVE_LIMIT: Duration = Duration::from_secs(5);
+
+/// End the private tmux server of these places and all it runs; resolves when nothing of it is left. A server that a
+/// client is just starting is not one yet, so this goes on until no client is left either.
 pub async fn end_servers(places: &Places) {
     let socket = places.tmux_socket();
-    // Where there is no `/proc` this is all that can be done; no server is no fault.
-    let mut asked = asked("tmux");
-    asked.arg("-S").arg(&socket).arg("kill-server");
-    asked.stderr(Stdio::null()).status().ok();
-    for server in servers_of(&socket) {
-        server.stop(Stop::default()).await;
+    let limit = Instant::now() + LEAVE_LIMIT;
+    loop {
+        // Where there is no `/proc` this is all that can be done; no server is no fault.
+        let mut asked = asked("tmux");
+        asked.arg("-S").arg(&socket).arg("kill-server");
+        asked.stderr(Stdio::null()).status().ok();
+        for server in servers_of(&socket) {
+            server.stop(Stop::default()).await;
+        }
+        let left = users_of(places);
+        if left.is_empty() {
+            break;
+        }
+        if Instant::now() > limit {
+            for one in left {
+                one.stop(Stop::default()).await;
+            }
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // tmux leaves it behind; there is none where it never ran.
+    // tmux leaves it behind; there is none where it never ran. The lock is left by a server that was killed at its start.
+    std::fs::remove_file(socket.with_extension("sock.lock")).ok();
     std::fs::remove_file(socket).ok();
 }
 

@@ -413,8 +413,10 @@ impl Worktree {
         let work = self.snapshot(author, id, Care::WhatCanBe).await?;
         let base = self.base_commit().await?;
         let range = format!("{base}...{work}");
+        // What is open is no commit yet.
+        let committed = format!("{base}...HEAD");
         let counts = self
-            .inside(&["rev-list", "--left-right", "--count", &range])
+            .inside(&["rev-list", "--left-right", "--count", &committed])
             .await?
             .need()?;
         let mut counts = counts
@@ -430,6 +432,11 @@ impl Worktree {
             "path": self.path(), "branch": self.branch, "base": self.base, "ahead": ahead, "behind": behind,
             "files_changed": files, "clean": files == 0,
         }))
+    }
+
+    /// Whether both would bring the same branch into the same repository.
+    pub(crate) fn has_branch_of(&self, other: &Self) -> bool {
+        self.branch == other.branch && self.repository == other.repository
     }
 
     pub(crate) async fn is_clean(&self, author: &str, id: &str) -> Result<bool, Refusal> {

@@ -32,6 +32,10 @@ mod loops;
 mod mcp;
 #[path = "agents/mounted.rs"]
 mod mounted;
+#[path = "agents/policy.rs"]
+mod policy;
+#[path = "agents/presets.rs"]
+mod presets;
 #[path = "agents/rules.rs"]
 mod rules;
 #[path = "shared/runtime.rs"]
@@ -40,5 +44,7 @@ mod runtime;
 mod support;
 #[path = "agents/team.rs"]
 mod team;
+#[path = "agents/team_examples.rs"]
+mod team_examples;
 #[path = "agents/web.rs"]
 mod web;

@@ -182,6 +182,8 @@ pub enum Save {
 #[derive(Clone, Debug)]
 pub enum Effect {
     Report(Report),
+    /// The value of this key is another now; where it stands among the reports is when that was.
+    StateChanged(String),
     /// Write the state; answered by [`Event::Saved`].
     Save(Save),
     Spawn {
@@ -514,7 +516,7 @@ impl Core {
                     .get(&process)
                     .is_some_and(|found| found.generation() == generation)
                 {
-                    self.state.set(now, &key, Value::String(value));
+                    self.set_state(now, &key, Value::String(value), &mut out);
                 }
             }
             Event::Probed { id, answer } => self.probed(now, id, answer, &mut out),

@@ -175,10 +175,6 @@ impl Output {
         })
     }
 
-    pub(crate) fn is_hosted(&self) -> bool {
-        self.listener.is_some()
-    }
-
     /// Tell the host, if there is one.
     pub(crate) fn tell(&self, fact: &Fact<'_>) {
         if let Some(listener) = &self.listener {

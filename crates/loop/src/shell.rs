@@ -295,7 +295,6 @@ async fn prepare(config: Config, options: Options, output: &Output, epoch: Insta
         revision: watch::Sender::new(0),
         timeout_ms: options.timeout_ms,
         environment: options.environment,
-        told: None,
         pids: BTreeMap::new(),
         ended: None,
         config,
@@ -380,8 +379,6 @@ pub(crate) struct Shell {
     environment: Option<Environment>,
     /// Those that run, as the host was told.
     pids: BTreeMap<String, u32>,
-    /// The state as the host was told last.
-    told: Option<(u64, BTreeMap<String, Value>)>,
     ended: Option<u8>,
 }
 
@@ -675,18 +672,18 @@ impl Shell {
             // What comes of a deed is handled, and told, after the words of this round.
             let mut words = Vec::new();
             for effect in self.core.handle(now, event) {
-                if let Effect::Report(report) = effect {
-                    words.push(report);
-                } else if let Some(answer) = self.perform(effect) {
-                    events.push_back(answer);
+                if matches!(
+                    effect,
+                    Effect::Report(_) | Effect::StateChanged(_) | Effect::Reload
+                ) {
+                    words.push(effect);
+                } else {
+                    events.extend(self.perform(effect));
                 }
             }
-            for report in words {
-                self.output.report(&report);
+            for word in words {
+                events.extend(self.perform(word));
             }
-        }
-        if self.output.is_hosted() {
-            self.tell_state();
         }
     }
 
@@ -707,26 +704,6 @@ impl Shell {
             }
             _ => {}
         }
-    }
-
-    /// Tell the host which keys have other values than before.
-    fn tell_state(&mut self) {
-        let version = self.core.version();
-        let values = self.core.values();
-        let Some((told, before)) = &mut self.told else {
-            self.told = Some((version, values.clone()));
-            return;
-        };
-        if *told == version {
-            return;
-        }
-        for (key, value) in values {
-            if before.get(key) != Some(value) {
-                self.output.tell(&Fact::StateChanged { key });
-                before.insert(key.clone(), value.clone());
-            }
-        }
-        *told = version;
     }
 
     fn end(&mut self, code: u8) {

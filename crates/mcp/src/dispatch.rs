@@ -5,6 +5,7 @@ mod hold;
 pub(crate) mod questions;
 pub(crate) mod tasks;
 
+pub(crate) use hold::{Holds, holds, may_be_rule};
 pub use tasks::work;
 
 use std::rc::Rc;

@@ -11,6 +11,7 @@ mod data;
 mod dispatch;
 mod fit;
 mod fixture;
+mod guard;
 mod host;
 mod http;
 mod lines;
@@ -32,6 +33,7 @@ pub use data::{Data, escape};
 pub use dispatch::{Rate, work};
 #[doc(hidden)]
 pub use fixture::{Fixture, Given, Giving, Seen, Talk};
+pub use guard::{Counted, FileDeed, count};
 pub use host::{Asked, DocHit, Host, HostError, LoopCommand, PackageClass, PackageRow, Program, TreeAct};
 pub use http::{Endpoint, HttpAnswer, HttpRequest, admits};
 pub use lines::{Line, LineReader};

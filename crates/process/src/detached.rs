@@ -139,14 +139,26 @@ pub fn detached_with_mark(variable: &str, value: &str) -> Vec<Detached> {
     living(|id| words_of(id, "environ").iter().any(|word| word == mark.as_bytes()))
 }
 
-/// The living that call themselves `name` and were started with these words in a row.
+/// The living whose own name begins with `name` and that were started with these words in a row.
 pub fn detached_with_words(name: &str, words: &[&[u8]]) -> Vec<Detached> {
     living(|id| {
-        std::fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|text| text.trim_end() == name)
-            && words_of(id, "cmdline")
-                .windows(words.len())
-                .any(|row| row == words)
+        std::fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|text| text.starts_with(name))
+            && was_started_with(id, words)
     })
+}
+
+/// The living that were started with these words in a row and `variable=value` in their environment.
+pub fn detached_with_words_and_mark(words: &[&[u8]], variable: &str, value: &str) -> Vec<Detached> {
+    let mark = format!("{variable}={value}");
+    living(|id| {
+        let is_marked = |word: &Vec<u8>| word == mark.as_bytes();
+        was_started_with(id, words) && words_of(id, "environ").iter().any(is_marked)
+    })
+}
+
+fn was_started_with(id: u32, words: &[&[u8]]) -> bool {
+    let found = words_of(id, "cmdline");
+    found.windows(words.len()).any(|row| row == words)
 }
 
 /// The words of a file of `/proc/ID`, each ended by a zero byte.

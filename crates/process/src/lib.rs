@@ -26,7 +26,9 @@ mod wire;
 
 pub use asked::{asked, with_terminal};
 pub use child::{Child, Spec, Stdin, Stop, find_program, is_executable, spawn};
-pub use detached::{Detached, detached_with_mark, detached_with_words, spawn_detached};
+pub use detached::{
+    Detached, detached_with_mark, detached_with_words, detached_with_words_and_mark, spawn_detached,
+};
 pub use error::Error;
 pub use group::{Entry, Group, entry_of};
 pub use guard::run_guard_if_asked;

@@ -262,7 +262,10 @@ struct ApprovalKeys {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct UsageKeys {
-    pattern: String,
+    pattern: Option<String>,
+    /// The program tells by the hook `usage`.
+    #[serde(default)]
+    hook: bool,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -382,6 +385,7 @@ pub struct Backend {
     pub(crate) reject: Vec<KeyStep>,
     /// How the program reports what a turn used.
     pub(crate) usage: Option<Regex>,
+    pub(crate) usage_by_hook: bool,
     /// How the program tells the id of its conversation, and the file it writes it to.
     pub(crate) conversation: Option<Regex>,
     pub(crate) conversation_file: Option<String>,
@@ -436,9 +440,10 @@ impl Backend {
                 .map_or_else(Vec::new, |keys| of(keys).clone())
         };
         let usage = match &file.usage {
-            Some(keys) => Some(regex("usage.pattern", &keys.pattern)?),
+            Some(keys) => optional("usage.pattern", &keys.pattern)?,
             None => None,
         };
+        let usage_by_hook = file.usage.as_ref().is_some_and(|keys| keys.hook);
         let conversation = optional("conversation.pattern", &file.conversation.pattern)?;
         let slash = match file.prompt.slash {
             SlashKey::Absent => Slash::Pass,
@@ -510,6 +515,7 @@ impl Backend {
             approve: keys_of(|keys| &keys.approve),
             reject: keys_of(|keys| &keys.reject),
             usage,
+            usage_by_hook,
             conversation,
             conversation_file: file.conversation.file,
         })

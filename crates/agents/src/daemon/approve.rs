@@ -51,7 +51,7 @@ impl Hub {
     /// A question of a session, until it is answered. It is withdrawn when the one who waits goes.
     pub(crate) async fn ask_and_wait(self: &Arc<Self>, session: &str, text: &str) -> Result<String, Refusal> {
         let (tell, told) = oneshot::channel();
-        let request = Request::question(session, text);
+        let request = Request::question(session, text).within(self.config().limits.approval_seconds);
         let (kind, expires) = (request.kind, request.expires);
         let verdict = match self.approvals.ask(request, tell)? {
             Begun::Answered(verdict) => Ok(verdict),
@@ -84,7 +84,8 @@ impl Hub {
         };
         let screen = screen.trim_end();
         let Some(found) = pattern.find(screen) else { return };
-        let request = Request::backend(&session.id, found.as_str().trim(), screen);
+        let request = Request::backend(&session.id, found.as_str().trim(), screen)
+            .within(self.config().limits.approval_seconds);
         let expires = request.expires;
         if let Ok((id, is_new)) = self.approvals.add_backend(request) {
             self.touch();

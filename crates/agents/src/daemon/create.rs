@@ -125,10 +125,18 @@ impl Hub {
             if maker.is_some() {
                 return Err(Refusal::PERMISSION_DENIED);
             }
-            let root = self.places.state.join("worktrees").join(&id);
+            let root = self.places.worktrees().join(&id);
             let branch = Some(branch.as_str()).filter(|branch| !branch.is_empty());
             let name = alias.as_deref().unwrap_or(&id);
             let made = Worktree::create(&place, &root, &id, name, branch, arguments.base.as_deref()).await?;
+            let has_it = |worktree: &Worktree| worktree.has_branch_of(&made);
+            let is_taken = |session: &Arc<SessionShared>| {
+                session.with_record(|record| record.worktree.as_ref().is_some_and(has_it))
+            };
+            if self.sessions().iter().any(is_taken) {
+                drop(made.remove().await);
+                return Err(refusal(format!("branch exists: {}", made.branch)));
+            }
             let path = made.path();
             record.cwd = path.display().to_string();
             record.place = Some(std::fs::canonicalize(&path).unwrap_or(path));
@@ -252,7 +260,7 @@ impl Hub {
 
     /// Remove the copies that ended sessions left without changes; a line for each copy.
     pub(crate) async fn prune_worktrees(&self) -> String {
-        let base = self.places.state.join("worktrees");
+        let base = self.places.worktrees();
         let mut lines = String::new();
         for id in files::names(&base) {
             if self.session(&id).is_ok() {

@@ -20,7 +20,7 @@ use crate::config::{AuthMode, Config};
 use crate::error::{Fatal, refusal};
 use crate::events::Events;
 use crate::files;
-use crate::link::{LinkTarget, Links};
+use crate::link::Links;
 use crate::mail::{Draft, Mail, Message, USER};
 use crate::namespace::Namespace;
 use crate::places::{Places, own_program, user_name};
@@ -99,7 +99,7 @@ impl Hub {
         places: Places,
         config: Config,
         auth: Option<AuthMode>,
-        workspace: Option<LinkTarget>,
+        links: Links,
     ) -> Result<Arc<Self>, Fatal> {
         files::make_directory(&places.state.join("sessions"))?;
         files::make_directory(&places.exited())?;
@@ -112,8 +112,8 @@ impl Hub {
         let path = places.namespace.as_os_str().as_encoded_bytes();
         files::replace(&places.state.join(NAMESPACE), path)?;
         // Told by `status`.
-        let named = workspace.as_ref().map(|target| target.id.to_string());
-        files::replace(&places.workspace(), named.unwrap_or_default().as_bytes())?;
+        files::replace(&places.workspace(), links.name().as_bytes())?;
+        files::replace(&places.not_resumed(), b"")?;
         let program = own_program()?;
         let mut environment = vec![("NAMESPACE".to_owned(), places.namespace.display().to_string())];
         for name in ["BEAMTALK_HOME", "XDG_CONFIG_HOME", "HOME"] {
@@ -136,7 +136,7 @@ impl Hub {
             mail: Mail::new(places.state.join("mail"), limits.inbox, limits.completed),
             approvals: Approvals::open(&places.state),
             secrets: Secrets::load(&places.state, limits.tokens)?,
-            links: Links::new(workspace),
+            links,
             sessions: Mutex::new(Vec::new()),
             guests: Mutex::new(HashMap::new()),
             next_guest: AtomicU64::new(1),
@@ -398,6 +398,16 @@ impl Hub {
             hangup.now();
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+
+    /// Note for `status` that a session could not be started again.
+    pub(crate) fn not_resumed(&self, id: &str, reason: &str) {
+        let line = format!("{id}\t{}\n", reason.replace(['\n', '\t'], " "));
+        let noted = files::appender(&self.places.not_resumed())
+            .and_then(|mut file| std::io::Write::write_all(&mut file, line.as_bytes()));
+        if let Err(error) = noted {
+            tracing::error!(%error, session = id, reason, "not resumed, and that cannot be written down");
+        }
     }
 
     pub(crate) fn mode(&self) -> AuthMode {

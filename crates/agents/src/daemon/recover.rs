@@ -122,6 +122,7 @@ fn adopt(hub: &Arc<Hub>, record: Record, start: Start) -> bool {
         Ok(backend) => backend.clone(),
         Err(refused) => {
             tracing::warn!(session = %id, backend = %record.backend, reason = %refused, "not adopted");
+            hub.not_resumed(&id, &refused.text);
             return false;
         }
     };
@@ -147,6 +148,7 @@ fn adopt(hub: &Arc<Hub>, record: Record, start: Start) -> bool {
         }
         Err(error) => {
             tracing::error!(%error, session = %id, "not adopted");
+            hub.not_resumed(&id, &error.to_string());
             false
         }
     }

@@ -102,6 +102,10 @@ impl Task {
                 self.forget_window();
                 let now = self.hub.now();
                 self.feed_quietly(Event::Rebooted { now }).await;
+                if self.core.state == State::Error {
+                    let reason = self.core.last_error.as_deref().unwrap_or("it does not start");
+                    self.hub.not_resumed(&self.shared.id, reason);
+                }
             }
             Start::Rest => {
                 self.forget_window();
@@ -137,6 +141,8 @@ impl Task {
                 drop(done.send(outcome));
             }
             Command::WriteState { to, control, done } => {
+                // A program that reports has gone on, though its screen was not looked at since.
+                self.look_for_question().await;
                 if to == State::Idle && matches!(self.core.state, State::Running | State::Starting) {
                     self.settle().await;
                 }

@@ -25,11 +25,16 @@ pub(crate) struct Usage {
     pub(crate) last: Option<Amount>,
 }
 
-fn sum<T: std::ops::Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option<T> {
+/// Programs may report anything: what is too much stays the most there is.
+fn sum<T>(one: Option<T>, other: Option<T>, add: impl Fn(T, T) -> T) -> Option<T> {
     match (one, other) {
-        (Some(one), Some(other)) => Some(one + other),
+        (Some(one), Some(other)) => Some(add(one, other)),
         (one, other) => one.or(other),
     }
+}
+
+fn sum_tokens(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    sum(one, other, u64::saturating_add)
 }
 
 impl Usage {
@@ -54,9 +59,11 @@ impl Usage {
         self.turns += 1;
         self.total = Amount {
             seconds: self.total.seconds + turn.seconds,
-            tokens_in: sum(self.total.tokens_in, turn.tokens_in),
-            tokens_out: sum(self.total.tokens_out, turn.tokens_out),
-            cost: sum(self.total.cost, turn.cost),
+            tokens_in: sum_tokens(self.total.tokens_in, turn.tokens_in),
+            tokens_out: sum_tokens(self.total.tokens_out, turn.tokens_out),
+            cost: sum(self.total.cost, turn.cost, |one, other| {
+                (one + other).min(f64::MAX)
+            }),
         };
         self.last = Some(turn);
     }
@@ -112,7 +119,7 @@ impl Budget {
 
     pub(crate) fn is_reached(&self, usage: &Usage) -> bool {
         let total = &usage.total;
-        let tokens = sum(total.tokens_in, total.tokens_out);
+        let tokens = sum_tokens(total.tokens_in, total.tokens_out);
         let cost = matches!((self.cost, total.cost), (Some(limit), Some(used)) if used >= limit);
         let tokens = matches!((self.tokens, tokens), (Some(limit), Some(used)) if used >= limit);
         cost || tokens || self.turns.is_some_and(|limit| usage.turns >= limit)
@@ -137,6 +144,28 @@ mod tests {
         assert_eq!(reported(None, "in 1 out 2", 0).tokens_in, None);
         let back: Usage = serde_json::from_str(&usage.to_json()).unwrap();
         assert_eq!(back, usage);
+    }
+
+    /// A program that reports as much as there is neither ends the daemon nor gets its budget back.
+    #[test]
+    fn too_much_stays_too_much() {
+        let much = Amount {
+            seconds: 1.0,
+            tokens_in: Some(u64::MAX),
+            tokens_out: Some(u64::MAX),
+            cost: Some(f64::MAX),
+        };
+        let mut usage = Usage::default();
+        usage.add(much);
+        usage.add(much);
+        let back: Usage = serde_json::from_str(&usage.to_json()).unwrap();
+        assert_eq!(
+            (back.total.tokens_in, back.total.cost),
+            (Some(u64::MAX), Some(f64::MAX))
+        );
+        for limit in ["cost=5", "tokens=5"] {
+            assert!(Budget::parse(limit).unwrap().is_reached(&back), "{limit}");
+        }
     }
 
     #[test]

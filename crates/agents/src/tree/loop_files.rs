@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use beamtalk_client::{Answer as Answered, Reply};
+use beamtalk_mcp::FileDeed;
 use beamtalk_ninep::{Answer, Need, Node, OpenFile, OpenRequest, Qid, QidKind, Refusal, Stat};
 use beamtalk_wire::ErrorKind;
 use beamtalk_wire::answers::Nothing;
@@ -229,7 +230,13 @@ impl LoopNode {
             Kind::Directory => Box::new(DirectoryFile),
             Kind::Ctl => {
                 let node = Arc::clone(&self);
-                let run: RunLines = Arc::new(move |text| detached(Arc::clone(&node).run_lines(text)));
+                let run: RunLines = Arc::new(move |text| {
+                    let node = Arc::clone(&node);
+                    Box::pin(async move {
+                        node.permit("ctl", text.trim_end()).await?;
+                        detached(node.run_lines(text)).await
+                    })
+                });
                 Box::new(CtlFile {
                     run,
                     answer: Arc::new(Mutex::new(Vec::new())),
@@ -249,7 +256,13 @@ impl LoopNode {
             }
             Kind::Document => {
                 let node = Arc::clone(&self);
-                let commit: Commit = Arc::new(move |bytes| detached(Arc::clone(&node).post(bytes)));
+                let commit: Commit = Arc::new(move |bytes| {
+                    let node = Arc::clone(&node);
+                    Box::pin(async move {
+                        node.permit("commit", &String::from_utf8_lossy(&bytes)).await?;
+                        detached(node.post(bytes)).await
+                    })
+                });
                 Box::new(DocumentFile {
                     content: Arc::default(),
                     buffer: Buffer::new(
@@ -266,6 +279,29 @@ impl LoopNode {
                 _ => Box::new(ValueFile(Arc::default())),
             },
         })
+    }
+
+    /// An error unless what is written may be done now: it counts as the tool that does the same.
+    async fn permit(&self, op: &'static str, text: &str) -> Result<(), Refusal> {
+        let tool = match self.parts.first().map(String::as_str) {
+            Some("events") => "post_event",
+            Some("workflows") => "run_workflow",
+            _ => "control_process",
+        };
+        let path = self.path();
+        let deed = FileDeed {
+            tool,
+            loses: false,
+            path: &path,
+            text: Some(text),
+        };
+        let outcome = self.link.permit(deed).await;
+        if outcome.is_err() {
+            let entry = self.tree.entry(op).with("tool", tool);
+            let entry = entry.with("result", super::workspace::result(&outcome));
+            self.tree.hub.audit.write(entry)?;
+        }
+        outcome
     }
 
     async fn write(&self, data: String) -> Result<String, Refusal> {

@@ -8,6 +8,7 @@ mod changes;
 mod classes;
 mod eval;
 pub(crate) mod names;
+mod permit;
 mod rows;
 mod transcript;
 
@@ -404,7 +405,7 @@ impl WorkspaceNode {
             (Spot::OfChanges(_), Kind::Stream) => self.follow_changes(live, request),
             (_, Kind::Ctl) => {
                 let node = Arc::clone(&self);
-                let run: RunLines = Arc::new(move |text| detached(Arc::clone(&node).run_lines(text)));
+                let run: RunLines = Arc::new(move |text| Arc::clone(&node).run_permitted(text));
                 Box::new(CtlFile {
                     run,
                     answer: Arc::new(Mutex::new(Vec::new())),
@@ -431,7 +432,13 @@ impl WorkspaceNode {
         let per_request = matches!(self.spot, Spot::NewClass(_));
         let limit = self.tree.hub.config().limits.document_bytes;
         let node = Arc::clone(&self);
-        let commit: Commit = Arc::new(move |bytes| detached(Arc::clone(&node).commit(bytes)));
+        let commit: Commit = Arc::new(move |bytes| {
+            let node = Arc::clone(&node);
+            Box::pin(async move {
+                node.permit_written("commit", &bytes).await?;
+                detached(node.commit(bytes)).await
+            })
+        });
         Ok(Box::new(DocumentFile {
             content,
             buffer: Buffer::new(start, per_request, limit, request.largest_write, commit),
@@ -614,12 +621,18 @@ impl Node for WorkspaceNode {
 
     fn remove(&self) -> Answer<()> {
         let node = self.same();
-        detached(async move {
-            node.tree.hub.audit.ready()?;
-            let outcome = node.remove_now().await;
-            let entry = node.tree.entry("remove").with("result", result(&outcome));
-            node.tree.hub.audit.write(entry)?;
-            outcome
+        Box::pin(async move {
+            if node.rights.write {
+                node.permit("remove", node.removal(), None).await?;
+            }
+            detached(async move {
+                node.tree.hub.audit.ready()?;
+                let outcome = node.remove_now().await;
+                let entry = node.tree.entry("remove").with("result", result(&outcome));
+                node.tree.hub.audit.write(entry)?;
+                outcome
+            })
+            .await
         })
     }
 

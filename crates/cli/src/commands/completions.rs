@@ -28,6 +28,18 @@ _beamtalk_or_path() {
 }
 complete -F _beamtalk_or_path -o bashdefault -o default beamtalk
 "#;
+const ZSH_PATHS: &str = r#"
+_beamtalk_or_path() {
+    if [[ "${words[2]}" == 9p && $CURRENT -gt 3 && "${words[CURRENT]}" != -* ]]; then
+        local -a paths
+        paths=("${(@f)$(beamtalk 9p complete "${words[CURRENT]}" 2>/dev/null)}")
+        compadd -S '' -- $paths
+    else
+        _beamtalk "$@"
+    fi
+}
+(( $+functions[compdef] )) && compdef _beamtalk_or_path beamtalk
+"#;
 const FISH_PATHS: &str = "complete -c beamtalk -n '__fish_seen_subcommand_from 9p' -f -a '(beamtalk 9p complete (commandline -ct))'\n";
 
 pub(crate) fn run(_terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -40,6 +52,7 @@ pub(crate) fn run(_terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Re
     clap_complete::generate(shell, &mut crate::Arguments::command(), "beamtalk", &mut script);
     match arguments.shell.as_str() {
         "bash" => script.extend_from_slice(BASH_PATHS.as_bytes()),
+        "zsh" => script.extend_from_slice(ZSH_PATHS.as_bytes()),
         "fish" => script.extend_from_slice(FISH_PATHS.as_bytes()),
         _ => {}
     }

@@ -14,11 +14,12 @@ mod serve;
 mod service;
 mod tree;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use beamtalk_mcp::{Way, listing};
+use beamtalk_mcp::{Settings, Way, listing};
+use beamtalk_storage::StateDirectory;
 use serde_json::{Value, json};
 
 use crate::config::Config;
@@ -86,6 +87,19 @@ impl Arguments {
     fn serves(&self) -> bool {
         !self.list_tools && !self.check
     }
+}
+
+/// What holds for the files of a project at a session's door, where a session may write them at all.
+pub(crate) fn door_rules(state: &StateDirectory, root: &Path) -> Result<Settings, String> {
+    let asked = rules::Asked {
+        way: Way::Door,
+        ..rules::Asked::default()
+    };
+    let config = Config::of(state).map_err(|cause| cause.to_string())?;
+    let rules = rules::Rules::new(&asked, &config.mcp, root).map_err(|cause| cause.to_string())?;
+    let mut settings = rules.settings;
+    door::narrow(&mut settings, (Some("write"), None));
+    Ok(settings)
 }
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {

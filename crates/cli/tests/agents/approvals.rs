@@ -100,6 +100,24 @@ fn a_flood_of_questions_is_refused_clearly() {
     );
 }
 
+/// What nobody answers in time is rejected: a session's question with the reason, a program's own by its keys; mail waits.
+#[test]
+fn what_nobody_answers_is_rejected() {
+    let world = crate::team::asking();
+    world.config("global.yaml", "limits: {approval_seconds: 1}\n");
+    world.value(
+        "beamtalk 9p write agent/ctl reload; beamtalk agents new echo . --alias other --wait
+         beamtalk 9p write agent/other/mail '{\"to\":\"user\",\"type\":\"APPROVAL_REQUEST\",\"subject\":\"Deploy?\",\"body\":\"b\"}'",
+    );
+    world.check(
+        "beamtalk agents ctl other ask 'which colour'",
+        "beamtalk agents: not approved: no answer\n[1]\n",
+    );
+    world.value("beamtalk agents prompt demo 'ask me'");
+    world.until("beamtalk 9p read agent/demo/log | grep -q 'answered no'");
+    world.check("beamtalk agents approvals | tail -n +2 | grep -c mail", "1\n");
+}
+
 /// A question keeps its lines and its quotes on every way, and its answer is printed.
 #[test]
 fn questions_keep_their_lines() {

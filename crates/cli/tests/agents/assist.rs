@@ -140,6 +140,51 @@ fn requests_are_answered_and_the_daemon_may_come_and_go() {
     screen.see("q", "ended 0");
 }
 
+/// What waits for a person, and what a session has queued, changed and used, by keys.
+#[test]
+fn the_work_of_a_team_is_seen_and_answered_by_keys() {
+    let world = crate::team::asking();
+    world.value(
+        "git config --global user.name Kim; git config --global user.email kim@example.org
+         git init -q -b main repo; cd repo; echo one > a.txt; git add .; git commit -qm first
+         beamtalk agents new shell . --alias dev --worktree --wait
+         beamtalk agents prompt dev 'echo two > a.txt' --wait
+         beamtalk agents prompt demo one --wait; beamtalk agents prompt demo 'ask me'; beamtalk agents prompt demo later",
+    );
+    world.until("beamtalk agents approvals | grep -q backend");
+    let screen = Screen::start(&world);
+    // The newest session comes first.
+    screen.see("W", "\"branch\":\"agents/dev\"");
+    screen.press("Escape");
+    screen.see("D", "+two");
+    screen.press("Escape");
+    screen.see("j Q", "\"text_bytes\":5");
+    screen.press("Escape");
+    screen.see("U", "\"tokens_in\":1200");
+    screen.press("Escape");
+    // A program's question is read and approved; one that comes while the list is open appears in it.
+    screen.see("w", "Do you want to proceed?");
+    world.value("(beamtalk agents ctl dev ask 'which colour' > $W/said 2>&1 &)");
+    screen.shows("which colour");
+    screen.see("Enter", "ready> ask me");
+    screen.press("Escape");
+    screen.see("a", "approved");
+    world.until("beamtalk 9p read agent/demo/log | grep -q 'answered yes'");
+    // A question is answered with words, another rejected with a reason.
+    screen.see("a", "answer");
+    screen.type_text("deep blue");
+    screen.press("Enter");
+    world.until("grep -qx 'deep blue' $W/said");
+    world.value("(beamtalk agents ctl dev ask 'which size' > $W/said 2>&1 &)");
+    screen.shows("which size");
+    screen.see("x", "reason");
+    screen.type_text("too many questions");
+    screen.press("Enter");
+    world.until("grep -q 'not approved: too many questions' $W/said");
+    screen.press("Escape");
+    screen.see("q", "ended 0");
+}
+
 #[test]
 fn without_a_terminal_it_says_so() {
     let world = World::started();

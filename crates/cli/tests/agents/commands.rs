@@ -330,6 +330,18 @@ fn people_work_with_the_tree_as_with_files() {
         std::fs::remove_file(kept.unwrap_or_default()).unwrap();
     }
     world.check("beamtalk 9p read agent/classes/Fan/whirl", "whirl => 10\n");
+    // Paths of the tree are completed in the shell, directories with their slash; other words as ever.
+    std::fs::write(
+        world.path("complete"),
+        "eval \"$(beamtalk completions bash)\"\nsay() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); \
+         _beamtalk_or_path beamtalk \"${COMP_WORDS[COMP_CWORD]}\" \"${COMP_WORDS[COMP_CWORD-1]}\"; echo \"${COMPREPLY[*]}\" | tr '\\n' ' '; echo; }\n\
+         say beamtalk 9p read agent/classes/Fan; say beamtalk 9p read agent/classes/Fan/w; say beamtalk 9p read agent/nothing; say beamtalk 9p gr\n",
+    )
+    .unwrap();
+    world.check(
+        "bash $W/complete | sed 's/ *$//'",
+        "agent/classes/Fan/\nagent/classes/Fan/whirl\n\ngrep\n",
+    );
     world.check(
         "beamtalk 9p cat -f agent/transcript.follow > $W/told & p=$!
          until grep -qs seven $W/told; do beamtalk 9p write agent/transcript seven; done; kill $p; grep -om1 seven $W/told",

@@ -128,6 +128,33 @@ fn converse(world: &World, frames: &[u8]) -> Vec<u8> {
     heard
 }
 
+/// Several that start at once, with the file of one that was killed: one of them is the daemon, the others say so, and
+/// when it is stopped no process is left.
+#[test]
+fn many_starts_make_one_daemon() {
+    let world = World::new();
+    for _ in 0..5 {
+        world.check(
+            "for i in 1 2 3 4 5 6; do beamtalk agents start > $W/said.$i 2>&1 & done; wait
+             cat $W/said.* | grep -c successfully; cat $W/said.* | grep -c 'already running'",
+            "1\n5\n",
+        );
+        let daemons = |world: &World| {
+            let all = world.processes();
+            all.into_iter()
+                .filter(|line| line.contains("agents serve"))
+                .count()
+        };
+        assert_eq!(daemons(&world), 1);
+        // Once by force, so that the next ones find what it left.
+        world.value("kill -9 $(cat $NAMESPACE/anvilsrv.pid)");
+        world.check("beamtalk agents start", "anvilsrv started successfully\n");
+        world.value("beamtalk agents stop --kill-sessions");
+        assert_eq!(world.processes(), Vec::<String>::new());
+        std::fs::write(world.namespace().join("anvilsrv.pid"), "1\n").unwrap();
+    }
+}
+
 #[test]
 fn malformed_clients_affect_only_themselves() {
     let world = World::started();

@@ -244,7 +244,11 @@ fn a_client_in_a_session_speaks_through_its_door() {
     )
     .unwrap();
     world.value("beamtalk workspace start");
-    let new = |backend: &str| world.value(&format!("beamtalk agents new {backend} $W/work --wait"));
+    let new = |backend: &str| {
+        world.value(&format!(
+            "beamtalk agents new {backend} $W/work --wait 2> /dev/null"
+        ))
+    };
     let (reader, writer) = (new("shell"), new("writer"));
     // The owner has a server of their own; nobody opens that of a session.
     let (refused, _) = world.run(&format!("beamtalk 9p read agent/{writer}/mcp"));

@@ -610,6 +610,62 @@ impl Drop for Browser {
     }
 }
 
+/// What waits for a person is listed and answered over HTTP as everywhere else, and appears in an open page.
+#[test]
+fn what_waits_for_a_person_is_answered_in_the_page() {
+    let world = World::started();
+    world.value("beamtalk agents new echo $W/work --alias demo --wait");
+    let pane = Pane::open(&world);
+    let browser = Browser::start(&world);
+    let ask = |text: &str| {
+        world.value(&format!(
+            "(beamtalk agents ctl demo ask '{text}' > $W/said 2>&1; echo done >> $W/said) > /dev/null 2>&1 &"
+        ));
+        world.until("beamtalk agents approvals | grep -q question");
+    };
+    if let Some(mut browser) = browser {
+        let address = format!("http://127.0.0.1:{}/#{}", pane.port, pane.token);
+        browser.call("Page.navigate", &json!({ "url": address }));
+        browser.until("document.querySelector('#sessions strong')?.textContent === 'demo'");
+        ask("which <b>colour</b>");
+        browser.until("document.querySelector('#approvals strong')?.textContent === 'which <b>colour</b>'");
+        browser
+            .value("window.prompt = () => 'deep blue'; document.querySelector('#approvals button').click()");
+        browser.until("document.getElementById('waiting').hidden");
+        world.until("grep -qsx done $W/said");
+        world.check("cat $W/said", "deep blue\ndone\n");
+    }
+    // The way in of the first is used up.
+    let pane = Pane::open(&world);
+    let cookie = pane.login();
+    let headers = format!("{cookie}Content-Type: application/json\r\n");
+    ask("again");
+    let listed: Value = serde_json::from_str(&pane.get(&cookie, "/api/approvals").body).unwrap();
+    assert_eq!(
+        (&listed[0]["kind"], &listed[0]["summary"]),
+        (&json!("question"), &json!("again"))
+    );
+    let answer = |body: Value| pane.send("POST", "/api/approvals/answer", &headers, &body.to_string());
+    let id = &listed[0]["id"];
+    assert_eq!(
+        answer(json!({"id": id, "verdict": "approve", "sha256": "00"})).error(),
+        (409, "request changed".to_owned())
+    );
+    for bad in [
+        json!({"id": "../x", "verdict": "reject"}),
+        json!({"id": id, "verdict": "maybe"}),
+    ] {
+        assert!((400..500).contains(&answer(bad).status));
+    }
+    assert_eq!(
+        answer(json!({"id": id, "verdict": "reject", "text": "no"})).status,
+        200
+    );
+    world.until("grep -qsx done $W/said");
+    world.check("cat $W/said", "beamtalk agents: not approved: no\ndone\n");
+    assert_eq!(pane.get("", "/api/approvals").status, 403);
+}
+
 #[test]
 fn a_browser_shows_hostile_output_as_text() {
     let world = World::started();

@@ -22,6 +22,20 @@ steps = [{ action = "log", message = "booted" }]
 [workflow.fail]
 steps = [{ action = "run_hook", hook = "bad" }]
 
+[workflow.states]
+steps = [
+  { action = "write_state", key = "first", value = "1" },
+  { action = "run_hook", hook = "good" },
+  { action = "notify_reload" },
+  { action = "run_workflow", workflow = "boot" },
+  { action = "write_state", key = "third", value = "3" },
+]
+
+[hook.good]
+command = ["sh", "-c", "echo 2"]
+capture = "text"
+state_key = "second"
+
 [workflow.slow]
 steps = [{ action = "sleep_ms", duration_ms = 60000 }]
 
@@ -122,7 +136,7 @@ fn the_loop_is_an_object() {
             Result ok: #running
             Result ok: #stopped
             15
-            #(#boot, #fail, #slow)
+            #(#boot, #fail, #slow, #states)
             Result ok: #ok
             #boot
             "fail step 1 run_hook: hook 'bad' failed with exit status: 1"
@@ -185,6 +199,31 @@ fn announcements_come_in_order_and_a_slow_subscriber_delays_nobody() {
     assert!(ended(&mut attached).is_none(), "it was killed");
     // Nobody is attached any more: the loop ends, the workspace does not.
     house.ask("[Loop isRunning] whileTrue: [Timer sleep: 10]");
+}
+
+/// A change of the state is announced where it happened among the other things, not after them.
+#[test]
+fn changes_of_the_state_are_announced_in_order() {
+    let house = House::new();
+    let mut attached = hosted(&house);
+    house.check(
+        r#"count := AtomicCounter new: #ordered. 1
+           heard := Ets new: #orderedHeard type: #orderedSet. 2
+           Loop when: LoopAnnouncement do: [:e | heard at: count increment put: ((e respondsTo: #key) ifTrue: [e key] ifFalse: [e class name asString])]. 3
+           (Loop run: #states) unwrap await
+           all := [heard keys collect: [:k | heard at: k]]. 4
+           [(all value) last =:= "LoopWorkflowFinished" and: [(all value select: [:each | each =:= "LoopWorkflowFinished"]) size =:= 2]] whileFalse: [Timer sleep: 5]
+           (all value) reject: [:each | each startsWith: "last_"]"#,
+        r#"1
+            2
+            3
+            Result ok: #ok
+            4
+            nil
+            #("LoopWorkflowStarted", "first", "second", "LoopReloadSent", "LoopWorkflowStarted", "LoopWorkflowFinished", "third", "LoopWorkflowFinished")"#,
+    );
+    house.0.value("beamtalk loop stop");
+    ended(&mut attached);
 }
 
 #[test]

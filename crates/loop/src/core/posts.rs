@@ -63,7 +63,7 @@ impl Core {
             .map(|event| event.state_key.clone())
             .unwrap_or_default();
         let before = self.state.get(&key).cloned();
-        self.state.set(now, &key, Value::String(post.value));
+        self.set_state(now, &key, Value::String(post.value), out);
         self.posts.push_back(Saving {
             id: post.id,
             event: post.event,
@@ -109,6 +109,7 @@ impl Core {
         }
         if let Err(reason) = result {
             self.state.restore(&event.state_key, saving.before);
+            out.push(Effect::StateChanged(event.state_key.clone()));
             out.push(log(Level::Error, Part::State, reason));
             self.answer(saving.id, &saving.event, Verdict::State, out);
             return;

@@ -109,10 +109,10 @@ impl Core {
     }
 
     fn spawn(&mut self, now: Ms, name: &str, generation: u64, out: &mut Vec<Effect>) {
-        if let Some(process) = self.config.process.get(name) {
-            for rule in &process.output.rules {
-                self.state.set(now, &rule.state_key, Value::String(String::new()));
-            }
+        let config = std::sync::Arc::clone(&self.config);
+        let rules = config.process.get(name).map(|process| &process.output.rules);
+        for rule in rules.into_iter().flatten() {
+            self.set_state(now, &rule.state_key, Value::String(String::new()), out);
         }
         out.push(Effect::Spawn {
             process: name.to_owned(),

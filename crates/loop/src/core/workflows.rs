@@ -119,8 +119,8 @@ impl Core {
                             .map(Value::String)
                             .collect();
                         let name = Value::String(run.workflow.clone());
-                        self.state.set(now, "last_workflow", name);
-                        self.state.set(now, "last_changed_files", Value::Array(changed));
+                        self.set_state(now, "last_workflow", name, out);
+                        self.set_state(now, "last_changed_files", Value::Array(changed), out);
                     }
                     if run.role != Role::Top {
                         self.run_began(&run, out);
@@ -189,7 +189,7 @@ impl Core {
             }
             Step::WriteState { key, value } => {
                 let text = render(value, Insert::AsIs, |key| self.state.get(key));
-                self.state.set(now, key, Value::String(text));
+                self.set_state(now, key, Value::String(text), out);
                 if !self.state.is_dirty() {
                     return Some(Ok(()));
                 }
@@ -307,7 +307,7 @@ impl Core {
                 });
             let result = result.map(|captured| {
                 if let Some(hook) = hook {
-                    self.store(now, &hook, captured);
+                    self.store(now, &hook, captured, out);
                 }
             });
             self.step_result(now, result, out);
@@ -323,7 +323,7 @@ impl Core {
         match result {
             Ok(captured) => {
                 let observe = self.config.hook.get(hook).and_then(|hook| hook.observe.clone());
-                if self.store(now, hook, captured)
+                if self.store(now, hook, captured, out)
                     && let Some(observe) = observe
                 {
                     let cause = vec![format!("hook {hook} (changed state)")];
@@ -344,18 +344,27 @@ impl Core {
         }
     }
 
+    /// Store a value, and say so when it is another than before.
+    pub(super) fn set_state(&mut self, now: Ms, key: &str, value: Value, out: &mut Vec<Effect>) -> bool {
+        let is_new = self.state.set(now, key, value);
+        if is_new {
+            out.push(Effect::StateChanged(key.to_owned()));
+        }
+        is_new
+    }
+
     /// Store what a hook captured; true when it changed a key.
-    fn store(&mut self, now: Ms, hook: &str, captured: Captured) -> bool {
+    fn store(&mut self, now: Ms, hook: &str, captured: Captured, out: &mut Vec<Effect>) -> bool {
         match captured {
             Captured::Nothing => false,
             Captured::Text(text) => {
                 let key = self.config.hook.get(hook).and_then(|hook| hook.state_key.clone());
-                key.is_some_and(|key| self.state.set(now, &key, Value::String(text)))
+                key.is_some_and(|key| self.set_state(now, &key, Value::String(text), out))
             }
             Captured::Json(members) => {
                 let mut changed = false;
                 for (key, value) in members {
-                    changed |= self.state.set(now, &key, value);
+                    changed |= self.set_state(now, &key, value, out);
                 }
                 changed
             }

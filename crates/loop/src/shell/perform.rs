@@ -27,6 +27,7 @@ impl Shell {
     pub(super) fn perform(&mut self, effect: Effect) -> Option<Event> {
         match effect {
             Effect::Report(report) => self.output.report(&report),
+            Effect::StateChanged(key) => self.output.tell(&Fact::StateChanged { key: &key }),
             Effect::Save(why) => {
                 let result = state_file::write(&self.config.state_file, self.core.values());
                 return Some(Event::Saved {

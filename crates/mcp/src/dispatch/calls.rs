@@ -190,7 +190,7 @@ async fn run<H: Host>(
     };
     let own = session.host.own_session();
     let is_destructive = tool.deeds(given, own.as_deref()).class == Class::Destroy;
-    let is_held = hold::is_held(session, tool, is_destructive).await;
+    let is_held = hold::is_held(session, tool, given, is_destructive).await;
     // What loses something is held when it is known what that is.
     let is_held_first = is_held && !is_destructive;
     // What needs no workspace is not handed to one that does not run.

@@ -8,7 +8,7 @@ use crate::data::escape;
 use crate::host::{Host, HostError, failure};
 use crate::progress::Progress;
 use crate::session::Session;
-use crate::settings::Approval;
+use crate::settings::{Approval, Way};
 use crate::tools::{Class, Tool};
 
 /// What writes files or steers the loop.
@@ -24,19 +24,59 @@ const DIFF_BYTES: usize = 64 * 1024;
 /// What makes a durable change, which is a file at once where changes are flushed by themselves.
 const DURABLE: [&str; 4] = ["save_method", "remove_method", "revert_change", "remove_class"];
 
-/// Whether a call waits for a person. A question to a person always does.
-pub(super) async fn is_held<H: Host>(session: &Session<H>, tool: &Tool, is_destructive: bool) -> bool {
-    match session.settings.approval {
+/// Whether calls of a tool wait for a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holds {
+    No,
+    Yes,
+    /// Where changes are flushed by themselves.
+    IfFlushed,
+}
+
+pub(crate) fn holds(approval: Approval, tool: &Tool, is_destructive: bool) -> Holds {
+    let is_held = match approval {
         Approval::Off => false,
+        // A question to a person always waits for one.
         Approval::Execute => tool.class != Class::Read && tool.name != "ask_person",
         Approval::Destructive => is_destructive,
-        Approval::Write if is_destructive || WRITING.contains(&tool.name) => true,
-        Approval::Write if DURABLE.contains(&tool.name) => {
+        Approval::Write if DURABLE.contains(&tool.name) && !is_destructive => return Holds::IfFlushed,
+        Approval::Write => is_destructive || WRITING.contains(&tool.name),
+    };
+    if is_held { Holds::Yes } else { Holds::No }
+}
+
+/// Whether the very same call may be approved always. What runs any code is asked for each time.
+pub(crate) fn may_be_rule(tool: &Tool) -> bool {
+    tool.class == Class::Execute && !matches!(tool.name, "evaluate" | "execute_code")
+}
+
+/// Files of the workspace at a session's door ask by themselves.
+fn asks_itself<H: Host>(session: &Session<H>, tool: &Tool, given: &Map<String, Value>) -> bool {
+    let path = given.get("path").and_then(Value::as_str).unwrap_or_default();
+    let top = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+    tool.name == "write_file"
+        && session.settings.way == Way::Door
+        && matches!(top, "classes" | "actors" | "changes" | "loop")
+}
+
+/// Whether a call waits for a person.
+pub(super) async fn is_held<H: Host>(
+    session: &Session<H>,
+    tool: &Tool,
+    given: &Map<String, Value>,
+    is_destructive: bool,
+) -> bool {
+    if asks_itself(session, tool, given) {
+        return false;
+    }
+    match holds(session.settings.approval, tool, is_destructive) {
+        Holds::No => false,
+        Holds::Yes => true,
+        Holds::IfFlushed => {
             let asked = session.host.ask(&requests::Autoflush { on: None }).await;
             // Where it cannot be known it counts as if it were.
             asked.is_ok_and(|asked| asked.answer.on) || !session.host.is_connected()
         }
-        Approval::Write => false,
     }
 }
 
@@ -89,11 +129,7 @@ pub(super) async fn hold<H: Host>(
         diff: diff(session, tool, given).await,
         timeout_s: Some(timeout.as_secs()),
         // What loses something is asked for each time, whatever the tool usually does.
-        may_be_rule: Some(
-            effect.is_none()
-                && tool.class == Class::Execute
-                && !matches!(tool.name, "evaluate" | "execute_code"),
-        ),
+        may_be_rule: Some(effect.is_none() && may_be_rule(tool)),
     };
     let asked = {
         let named = name_it(session, &request, progress);

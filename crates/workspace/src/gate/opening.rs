@@ -73,9 +73,9 @@ struct Message {
 impl Message {
     fn greeting(&mut self) -> Greeting {
         let name = self.client.as_deref().unwrap_or_default();
-        // `mcp/ID` speaks for a session; what is none of its names is nobody.
+        // `mcp/ID` and `agent/ID` speak for a session; what is none of its names is nobody.
         let (name, agent) = match name.split_once('/') {
-            Some(("mcp", id)) if is_session(id) => ("mcp", Some(id.to_owned())),
+            Some((kind @ ("mcp" | "agent"), id)) if is_session(id) => (kind, Some(id.to_owned())),
             _ => (name, None),
         };
         Greeting {

@@ -87,7 +87,9 @@ pub(super) fn list(workspace: &Workspace, caller: &Caller, request: &Approvals) 
 
 /// A person at a terminal or page: neither an AI client nor code of the image.
 fn may_answer(caller: &Caller) -> bool {
-    caller.role == Role::Owner && caller.connection.is_some() && caller.session.client != ClientKind::Mcp
+    caller.role == Role::Owner
+        && caller.connection.is_some()
+        && !matches!(caller.session.client, ClientKind::Mcp | ClientKind::Agent)
 }
 
 pub(super) fn answer(

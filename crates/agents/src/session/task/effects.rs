@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::{Task, Turn};
 use crate::error::refusal;
+use crate::hooks;
 use crate::mail::{Draft, USER};
 use crate::session::chat::Speaker;
 use crate::session::core::{Effect, Event, State};
@@ -170,6 +171,14 @@ impl Task {
         Some(approval.is_match(screen.trim_end()))
     }
 
+    /// See whether the question that a session waits with is still there.
+    pub(super) async fn look_for_question(&mut self) {
+        if self.core.state == State::Waiting && self.question_on_screen().await == Some(false) {
+            let now = self.hub.now();
+            self.feed_quietly(Event::Question { now, asked: false }).await;
+        }
+    }
+
     pub(super) fn idle_since(&self) -> u64 {
         self.idle_at.unwrap_or_else(|| self.hub.now())
     }
@@ -197,7 +206,10 @@ impl Task {
             record.turns
         });
         let ms = self.hub.now().saturating_sub(turn.began);
-        let amount = usage::reported(self.backend.usage.as_ref(), &text, ms);
+        let mut amount = usage::reported(self.backend.usage.as_ref(), &text, ms);
+        if self.backend.usage_by_hook {
+            amount = hooks::take_usage(&self.shared.directory.join("tmp"), amount);
+        }
         let usage = self.shared.change_texts(|texts| {
             texts.usage.add(amount);
             texts.usage.clone()

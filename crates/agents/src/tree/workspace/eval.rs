@@ -86,7 +86,13 @@ pub(super) async fn open(
     });
     let limit = node.tree.hub.config().limits.document_bytes;
     let asked = Arc::clone(&shared);
-    let commit: Commit = Arc::new(move |bytes| detached(Arc::clone(&asked).begin(bytes)));
+    let commit: Commit = Arc::new(move |bytes| {
+        let asked = Arc::clone(&asked);
+        Box::pin(async move {
+            asked.node.permit_written("commit", &bytes).await?;
+            detached(asked.begin(bytes)).await
+        })
+    });
     Ok(Box::new(EvalFile {
         buffer: Buffer::new(Vec::new(), true, limit, request.largest_write, commit),
         shared,

@@ -94,7 +94,10 @@ impl OpenFile for TranscriptFile {
         if bytes.is_empty() {
             return WriteAnswer::Now(Ok(()));
         }
-        WriteAnswer::Later(detached(node.show(bytes)))
+        WriteAnswer::Later(Box::pin(async move {
+            node.permit_written("commit", &bytes).await?;
+            detached(node.show(bytes)).await
+        }))
     }
 
     fn set_length(&mut self, _: u64) -> Result<(), Refusal> {

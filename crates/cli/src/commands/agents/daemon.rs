@@ -1,6 +1,7 @@
 //! The daemon's own commands, and the internal ones tmux runs.
 
 use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,7 +12,8 @@ use beamtalk_agents::{
 };
 use beamtalk_project::manifest::FILE_NAME as PROJECT_FILE;
 use beamtalk_storage::{StateDirectory, WorkspaceId, find_project_root};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use super::context::{Client, Ending, Failure, emit, say};
 use super::{Auth, ServeArguments};
@@ -101,13 +103,17 @@ pub(super) fn serve(client: &Client, options: &ServeArguments) -> Result<Exit, F
         auth,
         no_resume: options.no_resume,
         workspace,
+        rules: crate::commands::mcp::door_rules,
         warn: |line| {
             // Nobody may be listening.
             writeln!(std::io::stderr(), "{line}").ok();
         },
         ready,
     };
-    runtime.block_on(beamtalk_agents::serve(daemon))?;
+    let served = runtime.block_on(beamtalk_agents::serve(daemon));
+    // Whatever still reads or writes a file is not waited for.
+    runtime.shutdown_background();
+    served?;
     Ok(Exit::Success)
 }
 
@@ -175,14 +181,18 @@ fn launch(client: &Client, options: &ServeArguments) -> Result<(), Failure> {
         )));
     }
     let said = reader.join().unwrap_or_default();
-    if let Ok((stream, _)) = connect(&[client.namespace()], "agent") {
+    // Another one may have been started at the same time: only ours is what was asked for.
+    let own = Instance::Running {
+        pid: child.id().to_string(),
+    };
+    if probe_instance(&client.namespace()) == own
+        && let Ok((stream, _)) = connect(&[client.namespace()], "agent")
+    {
         let dialect = beamtalk_ninep::Dialect::Plan9;
-        if child.try_wait()?.is_none() {
-            let msize = beamtalk_ninep::MSIZE;
-            beamtalk_ninep::Client::with_patience(stream, dialect, msize, false, Some(START_LIMIT))?;
-            std::io::stderr().write_all(said.as_bytes())?;
-            return Ok(());
-        }
+        let msize = beamtalk_ninep::MSIZE;
+        beamtalk_ninep::Client::with_patience(stream, dialect, msize, false, Some(START_LIMIT))?;
+        std::io::stderr().write_all(said.as_bytes())?;
+        return Ok(());
     }
     let status = child.wait()?;
     let (text, ending) = match status.code() {
@@ -236,8 +246,17 @@ pub(super) fn status_value(client: &Client) -> (serde_json::Value, Instance) {
                 .unwrap_or(0);
             let workspace = std::fs::read_to_string(Places::of(&namespace).workspace());
             let workspace = workspace.ok().filter(|name| !name.is_empty());
-            serde_json::json!({"running": true, "pid": pid.parse::<u64>().ok(),
-                "namespace": namespace.display().to_string(), "sessions": sessions, "workspace": workspace})
+            let mut value = serde_json::json!({"running": true, "pid": pid.parse::<u64>().ok(),
+                "namespace": namespace.display().to_string(), "sessions": sessions, "workspace": workspace});
+            let kept = Kept::of(&Places::of(&namespace));
+            if kept.worktrees > 0 {
+                value["worktrees"] = serde_json::json!({"count": kept.worktrees, "bytes": kept.bytes});
+            }
+            if !kept.not_resumed.is_empty() {
+                let one = |(id, reason): &(String, String)| serde_json::json!({"id": id, "reason": reason});
+                value["not_resumed"] = kept.not_resumed.iter().map(one).collect();
+            }
+            value
         }
         _ => serde_json::json!({"running": false, "pid": null,
             "namespace": namespace.display().to_string(), "sessions": 0, "workspace": null}),
@@ -258,6 +277,14 @@ pub(super) fn status(client: &Client) -> Result<Exit, Failure> {
     match probe_instance(&client.living_namespace()) {
         Instance::Running { pid } => {
             say(&format!("{NAME} is running (PID {pid})"))?;
+            let kept = Kept::of(&Places::of(&client.living_namespace()));
+            if kept.worktrees > 0 {
+                let megabytes = kept.bytes as f64 / 1e6;
+                say(&format!("worktrees: {}, {megabytes:.1} MB", kept.worktrees))?;
+            }
+            for (id, reason) in kept.not_resumed {
+                say(&format!("not resumed: {id}: {reason}"))?;
+            }
             Ok(Exit::Success)
         }
         instance => {
@@ -265,6 +292,48 @@ pub(super) fn status(client: &Client) -> Result<Exit, Failure> {
             Ok(Exit::Failure)
         }
     }
+}
+
+/// What the daemon has on disk that a person should know of.
+struct Kept {
+    worktrees: usize,
+    bytes: u64,
+    /// Sessions that could not be started again, and why.
+    not_resumed: Vec<(String, String)>,
+}
+
+impl Kept {
+    fn of(places: &Places) -> Self {
+        let copies = std::fs::read_dir(places.worktrees())
+            .into_iter()
+            .flatten()
+            .flatten();
+        let sizes: Vec<u64> = copies.map(|copy| size_of(&copy.path())).collect();
+        let lines = std::fs::read_to_string(places.not_resumed()).unwrap_or_default();
+        let one = |line: &str| {
+            line.split_once('\t')
+                .map(|(id, reason)| (id.to_owned(), reason.to_owned()))
+        };
+        Kept {
+            worktrees: sizes.len(),
+            bytes: sizes.iter().sum(),
+            not_resumed: lines.lines().filter_map(one).collect(),
+        }
+    }
+}
+
+/// The disk that everything below a path takes; links are not followed.
+fn size_of(path: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(about) = path.symlink_metadata() else {
+        return 0;
+    };
+    let own = about.blocks() * 512;
+    if !about.is_dir() {
+        return own;
+    }
+    let below = std::fs::read_dir(path).into_iter().flatten().flatten();
+    own + below.map(|entry| size_of(&entry.path())).sum::<u64>()
 }
 
 pub(super) fn stop(client: &Client, kill_sessions: bool) -> Result<Exit, Failure> {
@@ -325,10 +394,12 @@ fn terminate(
     let Some(number) = pid.parse().ok().and_then(Pid::from_raw) else {
         return Err(Failure::plain(format!("damaged PID file: {pid}")));
     };
+    // Its lock is free a moment before its programs and itself are gone.
+    let process = pidfd_open(number, PidfdFlags::empty()).ok();
     kill_process(number, Signal::TERM).map_err(|error| Failure::plain(format!("PID {pid}: {error}")))?;
     tell()?;
     let limit = Instant::now() + STOP_LIMIT;
-    while probe_instance(namespace) == *instance {
+    while probe_instance(namespace) == *instance || process.as_ref().is_some_and(|one| !has_ended(one)) {
         if Instant::now() > limit {
             return Err(Failure::new(
                 Ending::TimedOut,
@@ -338,6 +409,16 @@ fn terminate(
         std::thread::sleep(Duration::from_millis(10));
     }
     Ok(())
+}
+
+/// Whether the process of a descriptor has ended.
+fn has_ended(process: &OwnedFd) -> bool {
+    let mut asked = [PollFd::new(process, PollFlags::IN)];
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    matches!(poll(&mut asked, Some(&now)), Ok(1))
 }
 
 fn not_running(instance: &Instance) -> &'static str {

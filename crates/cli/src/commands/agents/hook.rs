@@ -2,6 +2,8 @@
 
 use std::io::{IsTerminal, Read, Write};
 use std::path::PathBuf;
+use std::sync::mpsc;
+use std::time::Duration;
 
 use beamtalk_agents::{HookEvent, report_hook};
 use beamtalk_storage::{Disk, mode_of, replace_file};
@@ -14,11 +16,10 @@ pub(super) fn run(client: &Client, event: Option<String>, argument: Option<Strin
     if event.as_deref() == Some("install") {
         return install(client, argument.as_deref().unwrap_or_default());
     }
-    let word = match event {
-        Some(word) => word,
-        None => from_stdin().unwrap_or_default(),
-    };
-    match report_hook(HookEvent::parse(&word), &word) {
+    let told = from_stdin().unwrap_or_default();
+    let named = told.get("hook_event_name").and_then(Value::as_str);
+    let word = event.unwrap_or_else(|| named.unwrap_or_default().to_owned());
+    match report_hook(HookEvent::parse(&word), &word, &told) {
         Ok(Some(text)) => emit(text.as_bytes())?,
         Ok(None) => {}
         // A hook never fails its caller.
@@ -29,16 +30,23 @@ pub(super) fn run(client: &Client, event: Option<String>, argument: Option<Strin
     Ok(Exit::Success)
 }
 
-/// The event in a JSON object on standard input.
-fn from_stdin() -> Option<String> {
-    let stdin = std::io::stdin();
-    if stdin.is_terminal() {
+/// How long a program may take to say more than the name of the event.
+const SAID: Duration = Duration::from_secs(1);
+
+/// The JSON object on standard input, if there is one. An input that is left open is not waited for.
+fn from_stdin() -> Option<Value> {
+    if std::io::stdin().is_terminal() {
         return None;
     }
-    let mut text = String::new();
-    stdin.take(1 << 20).read_to_string(&mut text).ok()?;
-    let value: Value = serde_json::from_str(&text).ok()?;
-    value.get("hook_event_name")?.as_str().map(str::to_owned)
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        let read = std::io::stdin().take(1 << 20).read_to_string(&mut text);
+        // Nobody may wait for it any more.
+        tell.send(read.map(|_| text)).ok();
+    });
+    let text = told.recv_timeout(SAID).ok()?.ok()?;
+    serde_json::from_str(&text).ok()
 }
 
 fn install(client: &Client, backend: &str) -> Result<Exit, Failure> {

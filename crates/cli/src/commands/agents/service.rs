@@ -154,6 +154,7 @@ pub(super) fn doctor(client: &Client) -> Result<Exit, Failure> {
                 lines.push(("ok", format!("configuration {}", places.config.display())));
             }
             lines.extend(problems.into_iter().map(|problem| ("fail", problem)));
+            lines.extend(config.notices().into_iter().map(|notice| ("warn", notice)));
         }
         Err(error) => lines.push(("fail", error.to_string())),
     }

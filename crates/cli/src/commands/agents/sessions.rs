@@ -1,9 +1,9 @@
 //! Commands about sessions: each a few file operations.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
-use beamtalk_agents::{clean, clean_path, directory_alias};
+use beamtalk_agents::{Config, Places, clean, clean_path, directory_alias};
 use beamtalk_ninep::{Attachment, File};
 use serde_json::{Value, json};
 
@@ -116,7 +116,9 @@ pub(super) fn new(client: &Client, options: NewArguments) -> Result<Exit, Failur
         base: options.base,
     };
     let tree = client.tree()?;
+    let backend = order.backend.clone();
     let id = order.place(&tree)?;
+    warn_about(client, &backend)?;
     if options.wait {
         let state = wait_state(client, &tree, &id, "")?;
         if state != "idle" {
@@ -135,6 +137,16 @@ pub(super) fn new(client: &Client, options: NewArguments) -> Result<Exit, Failur
         say(&id)?;
     }
     Ok(Exit::Success)
+}
+
+/// Tell what sessions of a backend may do that their sandbox does not stop.
+fn warn_about(client: &Client, backend: &str) -> Result<(), Failure> {
+    // A configuration that cannot be read made no session.
+    let config = Config::load(&Places::of(&client.living_namespace()).config).ok();
+    if let Some(notice) = config.and_then(|config| config.notice_about(backend)) {
+        writeln!(std::io::stderr(), "beamtalk agents: note: {notice}")?;
+    }
+    Ok(())
 }
 
 fn create(tree: &Attachment, line: &str) -> Result<String, Failure> {
@@ -160,6 +172,7 @@ pub(super) fn spawn(
         quote(role)
     );
     let id = create(&tree, &line)?;
+    warn_about(client, backend)?;
     if client.json {
         client.print(&parse(&tree.read_text(&format!("{id}/info"))?)?)?;
     } else {

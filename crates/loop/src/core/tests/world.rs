@@ -112,7 +112,7 @@ impl World {
                 assert_eq!(self.running, 1, "one execution at a time");
             }
             Effect::Report(Report::Workflow { .. }) => self.running -= 1,
-            Effect::Report(_) | Effect::Ready => {}
+            Effect::Report(_) | Effect::Ready | Effect::StateChanged(_) => {}
             Effect::Save(why) => {
                 let result = if self.disk_fails {
                     Err("disk full".to_owned())

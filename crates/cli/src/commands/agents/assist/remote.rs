@@ -97,6 +97,21 @@ impl<'a> Remote<'a> {
                 *text = now;
             }
         }
+        // What waits comes and goes while it is looked at; the one that is chosen stays chosen.
+        if let Some(Pane::Inbox {
+            folder: folder @ "approvals",
+            messages,
+            selected,
+        }) = model.panes.last_mut()
+            && let Ok(now) = in_folder(tree, folder)
+        {
+            let chosen = messages.get(*selected).map(|message| text_of(message, "id"));
+            let at = now
+                .iter()
+                .position(|message| Some(text_of(message, "id")) == chosen);
+            *selected = at.unwrap_or_else(|| (*selected).min(now.len().saturating_sub(1)));
+            *messages = now;
+        }
         Ok(())
     }
 

@@ -198,6 +198,37 @@ async function answer(message, verdict) {
   await show_mail();
 }
 
+async function decide(request, verdict) {
+  const text = verdict === "approve" ? "" : window.prompt(verdict === "reject" ? "Reason" : request.summary);
+  if (text === null) return;
+  await attempt(() => call("/api/approvals/answer", "POST", { id: request.id, verdict, text, sha256: request.sha256 }));
+  await show_waiting();
+}
+
+// Everything that waits for a person, wherever it comes from.
+async function show_waiting() {
+  const requests = await call("/api/approvals");
+  $("waiting").hidden = requests.length === 0;
+  $("approvals").replaceChildren(...requests.map((request) => {
+    const item = element("li");
+    const from = sessions.find((session) => session.id === request.session);
+    item.append(
+      element("strong", request.summary),
+      element("small", `${from ? title(from) : request.session || "workspace"} · ${request.kind}`),
+    );
+    for (const text of [request.command, request.diff]) if (text) item.append(element("pre", text));
+    const tools = element("div");
+    tools.append(
+      request.kind === "question"
+        ? button("Answer", () => decide(request, "answer"))
+        : button("Approve", () => decide(request, "approve")),
+      button("Reject", () => decide(request, "reject")),
+    );
+    item.append(tools);
+    return item;
+  }));
+}
+
 async function show_mail() {
   const messages = await call("/api/inbox");
   $("count").textContent = messages.length || "";
@@ -252,7 +283,7 @@ async function create(event) {
 
 function follow_events() {
   const events = new EventSource("/api/events");
-  const look = () => attempt(async () => { await refresh(); await show_mail(); redraw(); });
+  const look = () => attempt(async () => { await refresh(); await show_waiting(); await show_mail(); redraw(); });
   events.onopen = look;
   events.onmessage = (message) => {
     const event = JSON.parse(message.data);

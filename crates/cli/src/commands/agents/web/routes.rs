@@ -90,6 +90,12 @@ pub(super) fn perform(client: &Client, asked: &Asked) -> Result<Answer, Failure>
                 .write("user/ctl", format!("complete {id}").as_bytes())?;
             Ok(done())
         }
+        ["approvals"] if get => {
+            let pending = client.tree()?.read_text("approvals/pending")?;
+            let waiting: Result<Vec<Value>, Failure> = pending.lines().map(parse).collect();
+            Ok(Answer::Json(waiting?.into()))
+        }
+        ["approvals", "answer"] if post => answer(client, &asked.body),
         ["session", name, rest @ ..] => session(client, name, rest, asked),
         _ => Err(Failure::plain("not found")),
     }
@@ -169,6 +175,20 @@ fn reply(client: &Client, body: &Value) -> Result<Answer, Failure> {
     }
     let answer = json!({"to": known("from"), "type": kind, "subject": subject, "body": text});
     tree.write("user/mail", answer.to_string().as_bytes())?;
+    Ok(done())
+}
+
+/// Say yes, no or something to what waits; a yes is for exactly what was shown.
+fn answer(client: &Client, body: &Value) -> Result<Answer, Failure> {
+    let id = one_word(field(body, "id")?).map_err(|_| Failure::plain("not found"))?;
+    let text = optional(body, "text")?.unwrap_or_default();
+    let line = match field(body, "verdict")? {
+        "approve" => format!("approve sha256={}", one_word(field(body, "sha256")?)?),
+        word @ ("reject" | "answer") => format!("{word} {text}"),
+        _ => return Err(Failure::plain("invalid verdict")),
+    };
+    let path = format!("approvals/{id}/answer");
+    client.tree()?.write(&path, line.trim_end().as_bytes())?;
     Ok(done())
 }
 
