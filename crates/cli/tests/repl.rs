@@ -14,6 +14,8 @@ mod commands;
 mod faults;
 #[path = "repl/pages.rs"]
 mod pages;
+#[path = "repl/recorded.rs"]
+mod recorded;
 #[path = "repl/screen.rs"]
 mod screen;
 #[path = "end_to_end/support.rs"]
