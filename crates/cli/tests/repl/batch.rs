@@ -355,3 +355,32 @@ fn the_place_of_a_fault_has_one_colon() {
     }
     place.stop();
 }
+
+/// A file that joins what is pending is counted among those that were loaded.
+#[test]
+fn a_merged_file_is_counted_by_sync() {
+    let place = Place::with_project();
+    let text =
+        |watts: u32| format!("Object subclass: Lamp\n  class watts => {watts}\n\n  class volts => 230\n");
+    place.write("src/Lamp.bt", &text(40));
+    place
+        .run(&["repl", "-e", "Lamp class >> volts => 110"])
+        .expect_code(0);
+    place.write("src/Lamp.bt", &text(60));
+    let done = place
+        .run(&[
+            "repl",
+            "-e",
+            ":sync",
+            "-e",
+            "#(Lamp watts, Lamp volts)",
+            "-e",
+            ":sync",
+        ])
+        .expect_code(0);
+    assert_eq!(
+        done.stdout, "Reloaded 1 of 2 files (1 unchanged)\n#(60, 110)\nReloaded 0 of 2 files (2 unchanged)\n",
+        "{done:?}"
+    );
+    place.stop();
+}
