@@ -21,7 +21,7 @@ pub(crate) mod paint;
 mod pending;
 mod perform;
 mod quiet;
-mod render;
+pub(crate) mod render;
 pub(crate) mod screen;
 #[cfg(test)]
 mod screens;
