@@ -2,10 +2,12 @@
 
 pub(crate) mod library;
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 
 use beamtalk_project::nearest::nearest;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 
 use crate::exit::{Exit, Fault};
 use crate::repl::paint::Palette;
@@ -17,6 +19,7 @@ use crate::{markdown, pager};
 pub(crate) struct Arguments {
     /// A page, a class, `classes`, a type alias, a command of the session (`:flush`), or an error code; without one, the
     /// list of pages.
+    #[arg(value_parser = Topics, hide_possible_values = true)]
     topic: Option<String>,
     /// A selector of the class.
     selector: Option<String>,
@@ -26,6 +29,29 @@ pub(crate) struct Arguments {
     /// Show the pages that contain all these words.
     #[arg(long, value_name = "WORDS")]
     search: Option<String>,
+}
+
+/// Any word may be a topic; shells are told those that everybody has.
+#[derive(Clone)]
+struct Topics;
+
+impl TypedValueParser for Topics {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let pages = PAGES.iter().map(|(name, _, _)| *name);
+        let names = pages.chain(["classes"]).chain(library::names());
+        Some(Box::new(names.map(PossibleValue::new)))
+    }
 }
 
 /// The user pages: topic, one line about it, text.
