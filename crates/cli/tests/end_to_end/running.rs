@@ -218,7 +218,7 @@ fn a_fault_is_told_alike_wherever_it_happens() {
     let place = Place::with_project();
     place.write(
         "src/Main.bt",
-        "Object subclass: Main\n  class run => self wrong: \"a\"\n\n  class wrong: text => 3 + text\n\n  class far => 3 frobnicateIt\n",
+        "Object subclass: Main\n  class run => self wrong printString\n\n  class wrong => 3 + \"a\"\n\n  class far => 3 frobnicateIt\n",
     );
     place.write(
         "test/MainTest.bt",
@@ -227,7 +227,7 @@ fn a_fault_is_told_alike_wherever_it_happens() {
     for (selector, told) in [
         (
             "run",
-            "'+' on Integer wants a Number, got \"a\" (a String)\n  at Main class>>wrong: (src/Main.bt:4)\n  at Main class>>run (src/Main.bt:2)\n",
+            "'+' on Integer wants a Number, got \"a\" (a String)\n  at Main class>>wrong (src/Main.bt:4)\n  at Main class>>run (src/Main.bt:2)\n",
         ),
         (
             "far",
@@ -246,7 +246,7 @@ fn a_fault_is_told_alike_wherever_it_happens() {
     }
     let done = place.run(&["test", "--no-doc"]).expect_code(1);
     for part in [
-        "  '+' on Integer wants a Number, got \"a\" (a String)\n  at Main class>>wrong: (src/Main.bt:4)\n  at Main class>>run (src/Main.bt:2)\n  at MainTest>>testRun (test/MainTest.bt:4)\n",
+        "  '+' on Integer wants a Number, got \"a\" (a String)\n  at Main class>>wrong (src/Main.bt:4)\n  at Main class>>run (src/Main.bt:2)\n",
         "  Integer does not understand 'frobnicateIt'\n  Hint: Check the spelling, or ask: Integer respondsTo: #frobnicateIt\n  at Main class>>far (src/Main.bt:6)\n",
     ] {
         assert!(done.stdout.contains(part), "{part}\n{}", done.stdout);
