@@ -164,10 +164,14 @@ locate(#{error := {_, Kind, _, Selector, Message, Hint, Details}} = Exception, S
                 none -> Exception;
                 _ ->
                     At = if Selector =:= nil -> Found; true -> Selector end,
-                    Prefix = <<(atom_to_binary(Class))/binary, ">>",
-                               (atom_to_binary(At))/binary, ": ">>,
+                    Place = <<(atom_to_binary(Class))/binary, ">>", (atom_to_binary(At))/binary>>,
+                    %% A keyword ends in the colon that separates the place from what happened.
+                    Colon = case binary:last(Place) of
+                        $: -> <<" ">>;
+                        _ -> <<": ">>
+                    end,
                     Exception#{error := {beamtalk_error, Kind, Class, At,
-                                         <<Prefix/binary, Message/binary>>, Hint, Details}}
+                                         <<Place/binary, Colon/binary, Message/binary>>, Hint, Details}}
             end;
         _ -> Exception
     end.

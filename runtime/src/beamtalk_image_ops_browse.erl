@@ -2,7 +2,7 @@
 -module(beamtalk_image_ops_browse).
 
 -export([classes/1, protocols/1, method_source/1, class_definition/1, class/1, native_source/1]).
--export([signature/2]).
+-export([signature/2, slot_text/1]).
 
 -import(beamtalk_image_ops_fields, [fail/2]).
 
@@ -157,9 +157,12 @@ type_parameters(_) -> [].
 native(#{native := Module}) when Module =/= nil -> [" native: ", atom_to_binary(Module)];
 native(_) -> [].
 
-slot_line(Keyword, #{name := Name, type := Type, default := Default}) ->
-    ["  ", Keyword, ": ", atom_to_binary(Name),
-     [[" :: ", Type] || Type =/= nil], [[" = ", Default] || Default =/= nil]].
+slot_line(Keyword, Slot) -> ["  ", Keyword, ": ", slot_text(Slot)].
+
+%% A slot as it is declared, without its keyword.
+-spec slot_text(map()) -> iolist().
+slot_text(#{name := Name, type := Type, default := Default}) ->
+    [atom_to_binary(Name), [[" :: ", Type] || Type =/= nil], [[" = ", Default] || Default =/= nil]].
 
 %%% The image against the disk
 

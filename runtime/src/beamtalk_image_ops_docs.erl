@@ -45,13 +45,14 @@ erlang_docs(Fields, HasSelector) ->
 
 %%% Classes
 
-%% Name, superclass, documentation and the signatures of one side.
+%% Name, superclass, documentation, slots and the signatures of one side.
 -spec class_text(tuple()) -> binary().
 class_text(Behaviour) ->
     {Side, Class} = beamtalk_reflect:target(Behaviour),
     #{superclass := Super} = beamtalk_class:record(Class),
     Methods = case Side of
-        instance -> [section("Methods", beamtalk_class:named(Class)),
+        instance -> [slots(beamtalk_class:meta(Class)),
+                     section("Methods", beamtalk_class:named(Class)),
                      section("Class methods", beamtalk_reflect:metaclass(Class))];
         class -> [section("Class methods", Behaviour)]
     end,
@@ -60,6 +61,14 @@ class_text(Behaviour) ->
                   nil -> [];
                   _ -> [" < ", atom_to_binary(Super)]
               end, "\n\n", paragraph(beamtalk_reflect:class_doc(beamtalk_class:named(Class))), Methods]).
+
+slots(#{slots := [_ | _] = Slots, kind := Kind}) ->
+    Title = case Kind of
+        actor -> "State";
+        _ -> "Fields"
+    end,
+    ["## ", Title, "\n\n", [["- `", beamtalk_image_ops_browse:slot_text(Slot), "`\n"] || Slot <- Slots], "\n"];
+slots(_) -> [].
 
 section(Title, Behaviour) ->
     case beamtalk_reflect:own_selectors(Behaviour) of

@@ -235,12 +235,11 @@ some_keys(Iterator, Wanted) ->
 %% Only values show their fields.
 fields(Class, Value) ->
     case beamtalk_dispatch:info(Class) of
-        #{kind := value, fields := Declared} ->
+        #{kind := value} ->
             case is_standard(Class, 'bt@stdlib@value') andalso not beamtalk_error:is_exception(Value) of
                 true ->
-                    Names = [Name || Name <- Declared, is_map_key(Name, Value)],
-                    Others = [Name || Name <- beamtalk_value:field_names(Value), not lists:member(Name, Names)],
-                    Parts = [{[atom_to_binary(Name), ": "], map_get(Name, Value)} || Name <- Names ++ Others],
+                    Parts = [{[atom_to_binary(Name), ": "], map_get(Name, Value)}
+                             || Name <- beamtalk_value:fields_in_order(Value)],
                     {<<(atom_to_binary(Class))/binary, "(">>, Parts, length(Parts), <<")">>};
                 false -> none
             end;

@@ -99,7 +99,8 @@ prefixed(Prefix, Term, Depth, Left) ->
 
 fields(Name, _, Depth, Left) when Depth >= ?MAX_DEPTH -> done(<<Name/binary, "(...)">>, Left);
 fields(Name, Value, Depth, Left) ->
-    Parts = [{[atom_to_binary(Field), ": "], maps:get(Field, Value)} || Field <- beamtalk_value:field_names(Value)],
+    Parts = [{[atom_to_binary(Field), ": "], maps:get(Field, Value)}
+             || Field <- beamtalk_value:fields_in_order(Value)],
     parts(<<Name/binary, "(">>, Parts, <<")">>, Depth, Left).
 
 dictionary(_, Depth, Left) when Depth >= ?MAX_DEPTH -> done(<<"#{...}">>, Left);

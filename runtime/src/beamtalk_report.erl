@@ -1,7 +1,7 @@
 %% Raised errors as plain data for those who show them: kind, message, hint and frames as text.
 -module(beamtalk_report).
 
--export([caught/3, exception/1, print/1]).
+-export([caught/3, exception/1, frame/1, print/1]).
 
 -type report() :: #{kind := binary(), class := binary(), tag := binary() | nil, message := binary(),
                     hint := binary() | nil, told := binary(), advice := binary() | nil,
@@ -52,6 +52,7 @@ frames(#{stacktrace := Stack}) ->
 frames(_) -> [].
 
 %% `Kettle>>fill: (src/Kettle.bt:12)'; a frame outside any class has only its place.
+-spec frame(map()) -> binary().
 frame(#{method := Method, receiverClass := Class, file := File, line := Line}) ->
     iolist_to_binary([method(Class, Method), place(File, Line)]).
 

@@ -99,9 +99,9 @@ send(Class, Selector, Arguments) ->
         Kind:Reason:Stack -> report(beamtalk_report:caught(Kind, Reason, Stack))
     end.
 
-%% Kind, message, hint and frames on standard error.
-report(#{kind := Kind, told := Message, advice := Hint, frames := Frames}) ->
-    say([<<"Error: ">>, Message, " (", Kind, ")"]),
+%% Message, hint and frames on standard error, as a session tells them.
+report(#{told := Message, advice := Hint, frames := Frames}) ->
+    say([<<"Error: ">>, Message]),
     _ = [say([<<"Hint: ">>, Hint]) || Hint =/= nil],
     _ = [say([<<"  at ">>, Frame]) || Frame <- lists:sublist(Frames, 10)],
     1.

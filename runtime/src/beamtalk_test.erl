@@ -251,7 +251,7 @@ frames(#{stacktrace := Stack}) -> beamtalk_stack:frames(Stack);
 frames(_) -> [].
 
 frame(#{file := File, line := Line} = Frame) ->
-    {File, Line, beamtalk_display:print(Frame)}.
+    {File, Line, beamtalk_report:frame(Frame)}.
 
 %%% Fields
 

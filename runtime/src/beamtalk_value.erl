@@ -2,7 +2,8 @@
 -module(beamtalk_value).
 
 -export(['class new'/1, 'class new:'/2, printString/1]).
--export([new/2, new_with/2, missing_field/2, with/3, defaults/1, default/2, check_fields/3, field_names/1]).
+-export([new/2, new_with/2, missing_field/2, with/3, defaults/1, default/2, check_fields/3, field_names/1,
+         fields_in_order/1]).
 
 -type class_object() :: {beamtalk_object, atom(), module(), atom()}.
 
@@ -111,6 +112,15 @@ with(Self, Field, Value) -> Self#{Field => Value}.
 field_names(Self) ->
     Names = [atom_to_binary(K) || K <- maps:keys(Self), is_atom(K), K =/= '$beamtalk_class'],
     [binary_to_existing_atom(N) || N <- lists:sort(Names), binary:match(N, <<"__">>) =/= {0, 2}].
+
+%% The fields in the order of their declaration, then those that nobody declares any more.
+-spec fields_in_order(map()) -> [atom()].
+fields_in_order(#{'$beamtalk_class' := Class} = Self) ->
+    Declared = case beamtalk_dispatch:info(Class) of
+        #{fields := Fields} -> [Name || Name <- Fields, is_map_key(Name, Self)];
+        _ -> []
+    end,
+    Declared ++ (field_names(Self) -- Declared).
 
 -spec printString(map()) -> binary().
 printString(Self) -> beamtalk_display:native(Self).

@@ -95,7 +95,7 @@ atomicity() ->
 exceptions() ->
     K = kettle(),
     E = beamtalk_support:catch_error(fun() -> ?D:send(K, 'boil:', 1) end),
-    ?assertEqual(<<"Kettle>>boil:: bad arithmetic operation">>, beamtalk_error:field(E, message)),
+    ?assertEqual(<<"Kettle>>boil: bad arithmetic operation">>, beamtalk_error:field(E, message)),
     ?assertEqual('Kettle', beamtalk_error:field(E, errorClass)),
     ?assertEqual('boil:', beamtalk_error:field(E, selector)),
     ?assertMatch([#{method := 'boil:', receiverClass := 'Kettle', arguments := 1} | _], beamtalk_exception:stackTrace(E)),

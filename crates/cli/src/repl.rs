@@ -9,7 +9,7 @@ pub(crate) mod batch;
 mod browse;
 mod editor;
 pub(crate) mod greeting;
-mod help;
+pub(crate) mod help;
 pub(crate) mod history;
 mod input;
 mod inspect;
@@ -21,12 +21,12 @@ pub(crate) mod paint;
 mod pending;
 mod perform;
 mod quiet;
-mod render;
+pub(crate) mod render;
 pub(crate) mod screen;
 #[cfg(test)]
 mod screens;
 mod session;
-mod table;
+pub(crate) mod table;
 #[cfg(test)]
 mod test_answers;
 mod top;

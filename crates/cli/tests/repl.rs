@@ -16,6 +16,8 @@ mod faults;
 mod pages;
 #[path = "shared/runtime.rs"]
 mod runtime;
+#[path = "repl/recorded.rs"]
+mod recorded;
 #[path = "repl/screen.rs"]
 mod screen;
 #[path = "end_to_end/support.rs"]

@@ -28,7 +28,7 @@ pub(crate) struct Wanted<'a> {
 /// The directory and the commit of a git dependency, fetched if it is not there.
 pub(crate) fn checkout(
     progress: &mut dyn Progress,
-    root: &Path,
+    build: &Path,
     wanted: &Wanted<'_>,
 ) -> Result<(PathBuf, String)> {
     let Wanted {
@@ -36,9 +36,7 @@ pub(crate) fn checkout(
     } = wanted;
     let target = |sha: &str| {
         let short: String = sha.chars().take(12).collect();
-        root.join("_build/deps")
-            .join(name)
-            .join(format!("source-{short}"))
+        build.join("deps").join(name).join(format!("source-{short}"))
     };
     if let Some(sha) = wanted.pinned
         && target(sha).is_dir()

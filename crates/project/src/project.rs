@@ -2,6 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use beamtalk_storage::StateDirectory;
+use rustix::fs::Access;
+use rustix::io::Errno;
+
 use crate::error::{At, Result};
 use crate::fault::Fault;
 use crate::files;
@@ -83,7 +87,19 @@ impl Project {
     }
 
     pub fn output(&self) -> PathBuf {
-        self.root.join("_build/dev/ebin")
+        self.build_directory().join("dev/ebin")
+    }
+
+    /// Where what is built goes: below the project or, where nothing can be written there, below the user's own state.
+    pub fn build_directory(&self) -> PathBuf {
+        let own = self.root.join("_build");
+        let written = if own.exists() { &own } else { &self.root };
+        match rustix::fs::access(written, Access::WRITE_OK) {
+            Err(Errno::ACCESS | Errno::ROFS) => {
+                StateDirectory::open(None).map_or(own, |state| state.build_of(&self.root))
+            }
+            _ => own,
+        }
     }
 }
 

@@ -93,6 +93,13 @@ impl StateDirectory {
         Ok(Some(directory))
     }
 
+    /// Where what is built of a project goes that cannot be written; it need not exist.
+    pub fn build_of(&self, project: &Path) -> PathBuf {
+        let name = crate::sha256_hex(project.as_os_str().as_encoded_bytes());
+        let name: String = name.chars().take(16).collect();
+        self.path().join("builds").join(name)
+    }
+
     fn note(&self, notice: Option<Notice>) {
         let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
         notices.extend(notice);

@@ -248,7 +248,7 @@ async fn start(
         None => Metadata::new(&id, &order.root.display().to_string(), now()),
     };
     if order.clean {
-        evict(&directory, &order.root)?;
+        evict(&state, &directory, &order.root)?;
     }
     let found = directory.cookie()?;
     let is_first = found.is_none();
@@ -571,14 +571,21 @@ fn waiting_notice(count: usize) -> String {
 }
 
 /// Remove what somebody who ran code in the workspace could have left there to come back with.
-fn evict(directory: &WorkspaceDirectory, root: &std::path::Path) -> Result<(), StartError> {
+fn evict(
+    state: &StateDirectory,
+    directory: &WorkspaceDirectory,
+    root: &std::path::Path,
+) -> Result<(), StartError> {
     directory.rotate_cookie()?;
     directory.remove_distribution_cookie()?;
     directory.write_tokens(&Tokens::default().to_json())?;
-    match std::fs::remove_dir_all(root.join("_build")) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
-        _ => Ok(()),
+    for build in [root.join("_build"), state.build_of(root)] {
+        match std::fs::remove_dir_all(build) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
     }
+    Ok(())
 }
 
 /// Tell the owners who listen what is recorded.

@@ -1,19 +1,25 @@
 //! `beamtalk docs`: the user guide, classes, methods and error codes, all from inside the binary.
 
+pub(crate) mod library;
+
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 
 use beamtalk_project::nearest::nearest;
-use beamtalk_syntax::ast::{Class, Item, Method, Unit};
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 
 use crate::exit::{Exit, Fault};
 use crate::repl::paint::Palette;
+use crate::repl::{help, table};
 use crate::terminal::Terminal;
 use crate::{markdown, pager};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// A page, a class, or an error code; without one, the list of pages.
+    /// A page, a class, `classes`, a type alias, a command of the session (`:flush`), or an error code; without one, the
+    /// list of pages.
+    #[arg(value_parser = Topics, hide_possible_values = true)]
     topic: Option<String>,
     /// A selector of the class.
     selector: Option<String>,
@@ -23,6 +29,29 @@ pub(crate) struct Arguments {
     /// Show the pages that contain all these words.
     #[arg(long, value_name = "WORDS")]
     search: Option<String>,
+}
+
+/// Any word may be a topic; shells are told those that everybody has.
+#[derive(Clone)]
+struct Topics;
+
+impl TypedValueParser for Topics {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let pages = PAGES.iter().map(|(name, _, _)| *name);
+        let names = pages.chain(["classes"]).chain(library::names());
+        Some(Box::new(names.map(PossibleValue::new)))
+    }
 }
 
 /// The user pages: topic, one line about it, text.
@@ -91,7 +120,7 @@ fn list(terminal: &mut Terminal) -> anyhow::Result<Exit> {
         terminal.print(format_args!("{topic:<14} {summary}"))?;
     }
     terminal
-        .print("\nAlso: a class (docs Integer), a method (docs Integer +), an error code (docs E0201).")?;
+        .print("\nAlso: all classes (docs classes), a class (docs Integer), a method (docs Integer +), a command of the\nsession (docs :flush), an error code (docs E0201); docs --search WORDS finds pages, classes and commands.")?;
     Ok(Exit::Success)
 }
 
@@ -102,6 +131,19 @@ fn search(terminal: &mut Terminal, words: &str) -> anyhow::Result<Exit> {
         let text = text.to_lowercase();
         if words.iter().all(|word| text.contains(word)) {
             found.push(((*topic).to_owned(), (*summary).to_owned()));
+        }
+    }
+    for (code, about) in codes() {
+        let lowered = format!("{code} {about}").to_lowercase();
+        if words.iter().all(|word| lowered.contains(word)) {
+            found.push((code.to_owned(), about.to_owned()));
+        }
+    }
+    for entry in table::COMMANDS {
+        let name = format!(":{}", entry.name);
+        let lowered = format!("{name} {}", entry.about).to_lowercase();
+        if words.iter().all(|word| lowered.contains(word)) {
+            found.push((name, entry.about.to_owned()));
         }
     }
     for (name, text) in beamtalk_node::library_sources() {
@@ -127,13 +169,13 @@ pub(crate) fn page(topic: &str, selector: Option<&str>) -> Option<String> {
     if let Some((code, about)) = codes().find(|(code, _)| code.eq_ignore_ascii_case(topic)) {
         return Some(code_page(code, about));
     }
-    let (_, text) =
-        beamtalk_node::library_sources().find(|(name, _)| name.strip_suffix(".bt") == Some(topic))?;
-    let unit = beamtalk_syntax::parse_file(text).unit;
-    match selector {
-        Some(selector) => method_page(topic, selector),
-        None => Some(class_page(&unit, text)),
+    if topic == "classes" && selector.is_none() {
+        return Some(library::classes_page());
     }
+    if let Some(entry) = topic.strip_prefix(':').and_then(table::find) {
+        return Some(format!("# :{}\n\n{}\n", entry.name, help::about(entry)));
+    }
+    library::page(topic, selector)
 }
 
 /// Is it the code of a finding?
@@ -193,86 +235,6 @@ pub(crate) fn code_page(code: &str, about: &str) -> String {
     page
 }
 
-fn class_page(unit: &Unit, text: &str) -> String {
-    let mut page = String::new();
-    for item in &unit.items {
-        match item {
-            Item::Class(class) => write_class(&mut page, class, text),
-            Item::Protocol(protocol) => {
-                // Writing to a String cannot fail.
-                let _ = writeln!(page, "# {} (protocol)\n", protocol.name.text);
-                let _ = writeln!(page, "{}\n", protocol.doc.as_deref().unwrap_or_default());
-                for signature in &protocol.signatures {
-                    let _ = writeln!(page, "- `{}`", signature.span.text(text));
-                }
-            }
-            Item::Extension(extension) => write_method(&mut page, &extension.method, text),
-            Item::TypeAlias(_) | Item::Statement(_) => {}
-        }
-    }
-    page
-}
-
-fn write_class(page: &mut String, class: &Class, text: &str) {
-    let _ = writeln!(
-        page,
-        "# {}\n\n`{}`\n",
-        class.name.text,
-        class.header.text(text).trim()
-    );
-    if let Some(doc) = &class.doc {
-        let _ = writeln!(page, "{}\n", doc.trim());
-    }
-    for (title, is_class) in [("Class methods", true), ("Methods", false)] {
-        let methods: Vec<&Method> = class
-            .methods
-            .iter()
-            .filter(|method| method.is_class == is_class)
-            .collect();
-        if !methods.is_empty() {
-            let _ = writeln!(page, "## {title}\n");
-            for method in methods {
-                write_method(page, method, text);
-            }
-        }
-    }
-}
-
-fn write_method(page: &mut String, method: &Method, text: &str) {
-    let result = method
-        .result
-        .as_ref()
-        .map_or_else(String::new, |result| format!(" -> {}", result.span.text(text)));
-    let _ = writeln!(page, "### {}{result}\n", method.head.span.text(text));
-    if let Some(doc) = &method.doc {
-        let _ = writeln!(page, "{}\n", doc.trim());
-    }
-}
-
-/// A method of a class, looked up through its superclasses.
-fn method_page(class: &str, selector: &str) -> Option<String> {
-    let mut current = class.to_owned();
-    loop {
-        let (_, text) =
-            beamtalk_node::library_sources().find(|(name, _)| name.strip_suffix(".bt") == Some(&current))?;
-        let unit = beamtalk_syntax::parse_file(text).unit;
-        let found = unit.items.iter().find_map(|item| match item {
-            Item::Class(class) => Some(class),
-            _ => None,
-        })?;
-        if let Some(method) = found
-            .methods
-            .iter()
-            .find(|method| method.head.selector == selector)
-        {
-            let mut page = format!("# {current} >> {selector}\n\n");
-            write_method(&mut page, method, text);
-            return Some(page);
-        }
-        current = found.superclass.as_ref()?.name.text.to_string();
-    }
-}
-
 fn unknown(topic: &str, selector: Option<&str>) -> Fault {
     let message = match selector {
         Some(selector) => format!("{topic} has no method `{selector}`, or there is no such class"),
@@ -281,7 +243,8 @@ fn unknown(topic: &str, selector: Option<&str>) -> Fault {
     let names: Vec<&str> = PAGES
         .iter()
         .map(|(name, _, _)| *name)
-        .chain(beamtalk_node::library_sources().map(|(name, _)| name.trim_end_matches(".bt")))
+        .chain(["classes"])
+        .chain(library::names())
         .chain(codes().map(|(code, _)| code))
         .collect();
     let close = nearest(topic, names, 3);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use beamtalk_wire::Side;
-use beamtalk_wire::requests::{Complete, Methods, NavSymbols, SymbolScope};
+use beamtalk_wire::requests::{BrowseClasses, Complete, Methods, NavSymbols, SymbolScope};
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::config::{BellStyle, Config};
 use rustyline::error::ReadlineError;
@@ -20,6 +20,7 @@ use rustyline::validate::Validator;
 use rustyline::{ColorMode, CompletionType, Context, Editor, ExternalPrinter, Helper};
 use unicode_width::UnicodeWidthChar;
 
+use super::help;
 use super::history::History;
 use super::keys::{self, Shared, lock};
 use super::link::Asker;
@@ -482,6 +483,50 @@ impl Assistant {
         (at - prefix.len(), begin_with(found, prefix))
     }
 
+    /// What `:help` knows: a page, a command, a class; then a method that its objects understand, own or inherited.
+    fn complete_topic(&self, line: &str, from: usize, at: usize) -> (usize, Vec<Pair>) {
+        let typed = line.get(from..at).unwrap_or_default();
+        let prefix = typed.rsplit(' ').next().unwrap_or_default();
+        let start = at - prefix.len();
+        let before: Vec<&str> = typed.split_whitespace().collect();
+        let before = before
+            .get(..before.len() - usize::from(!prefix.is_empty()))
+            .unwrap_or_default();
+        let (class, side) = match *before {
+            [] => {
+                let mut found = help::topics(prefix);
+                if prefix.starts_with(char::is_uppercase) {
+                    let (_, classes) = self.complete_code(line, from, at);
+                    found.extend(classes.into_iter().map(|pair| pair.replacement));
+                }
+                let found: Vec<&str> = found.iter().map(String::as_str).collect();
+                return (start, begin_with(found, prefix));
+            }
+            ["Erlang", ..] => return self.complete_code(line, from, at),
+            [class] => (help::class_of(class), Side::Instance),
+            [class, "class"] => (help::class_of(class), Side::Class),
+            _ => return (at, Vec::new()),
+        };
+        let asker = self.asker.borrow();
+        let Some(asker) = asker.as_ref() else {
+            return (at, Vec::new());
+        };
+        let all = NavSymbols {
+            scope: Some(SymbolScope::All),
+        };
+        let (Some(symbols), Some(classes)) = (
+            asker.ask(&all, COMPLETION_TIME),
+            asker.ask(&BrowseClasses {}, COMPLETION_TIME),
+        ) else {
+            return (at, Vec::new());
+        };
+        let mut found = help::selectors(&symbols, &classes, class, side);
+        if side == Side::Instance {
+            found.push("class");
+        }
+        (start, begin_with(found, prefix))
+    }
+
     fn complete_selector(&self, line: &str, from: usize, at: usize) -> (usize, Vec<Pair>) {
         let prefix = line.get(from..at).unwrap_or_default().trim_start();
         // Each and every selector is no help.
@@ -514,11 +559,10 @@ impl Assistant {
         };
         let from = blanks + name.len() + 1;
         match entry.argument {
-            Argument::Class
-            | Argument::OptionalClass
-            | Argument::Expression
-            | Argument::Topic
-            | Argument::Filter => Ok(self.complete_code(line, from, at)),
+            Argument::Class | Argument::OptionalClass | Argument::Expression | Argument::Filter => {
+                Ok(self.complete_code(line, from, at))
+            }
+            Argument::Topic => Ok(self.complete_topic(line, from, at)),
             Argument::Method => Ok(self.complete_method(line, from, at)),
             Argument::Selector => Ok(self.complete_selector(line, from, at)),
             Argument::Word => {

@@ -12,15 +12,10 @@ use super::render::Rendered;
 use super::session::{Ask, Mode, Outcome, Session, Trouble};
 use super::table::{self, Entry};
 use crate::commands::docs;
+use crate::commands::docs::library::{self, SINGLETONS};
 use crate::markdown;
 use crate::pager::{self, window};
 
-/// Names that stand for one object each; their messages are those of its class.
-const SINGLETONS: &[(&str, &str)] = &[
-    ("Workspace", "WorkspaceInterface"),
-    ("Transcript", "TranscriptStream"),
-    ("Beamtalk", "BeamtalkInterface"),
-];
 /// Places that a search lists.
 const MOST_FOUND: usize = 200;
 
@@ -55,9 +50,8 @@ fn topic(text: &str) -> Topic {
     }
     let words: Vec<&str> = text.split_whitespace().collect();
     let of_class = |name: &str, side, selector: Option<&&str>| {
-        let known = SINGLETONS.iter().find(|(singleton, _)| *singleton == name);
         Topic::Docs(Docs {
-            class: Some(known.map_or(name, |(_, class)| class).to_owned()),
+            class: Some(class_of(name).to_owned()),
             side,
             selector: selector.map(|selector| (*selector).to_owned()),
             ..Docs::default()
@@ -137,8 +131,62 @@ impl Session {
     }
 }
 
+/// The pages, commands and codes that begin with this, and the objects everybody knows.
+pub(super) fn topics(prefix: &str) -> Vec<String> {
+    if prefix.starts_with(':') {
+        let commands = table::COMMANDS.iter();
+        return commands.map(|entry| format!(":{}", entry.name)).collect();
+    }
+    let pages = docs::topics().map(|(name, _)| name);
+    let commands = table::COMMANDS.iter().map(|entry| entry.name);
+    let singletons = SINGLETONS.iter().map(|(name, _)| *name);
+    // Codes begin as classes do: offered once a digit is there.
+    let codes = docs::codes()
+        .map(|(code, _)| code)
+        .filter(|_| prefix.contains(|letter: char| letter.is_ascii_digit()));
+    let all = pages
+        .chain(["classes"])
+        .chain(commands)
+        .chain(singletons)
+        .chain(codes);
+    all.filter(|name| name.starts_with(prefix))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The class whose methods are meant by a name.
+pub(super) fn class_of(name: &str) -> &str {
+    let known = SINGLETONS.iter().find(|(singleton, _)| *singleton == name);
+    known.map_or(name, |(_, class)| class)
+}
+
+/// What the objects of a class understand, own and inherited, or the class itself.
+pub(super) fn selectors<'a>(
+    symbols: &'a NavSymbolsAnswer,
+    classes: &'a BrowseClassesAnswer,
+    class: &'a str,
+    side: Side,
+) -> Vec<&'a str> {
+    let mut found = Vec::new();
+    let mut next = Some(class);
+    // No longer than all classes: what an image says of itself need not be a tree.
+    for _ in 0..=classes.rows.len() {
+        let Some(class) = next else { break };
+        let own = symbols.classes.iter().filter(|known| known.name == class);
+        let methods = own.flat_map(|known| &known.methods);
+        found.extend(
+            methods
+                .filter(|method| method.side == side)
+                .map(|method| method.selector.as_str()),
+        );
+        let row = classes.rows.iter().find(|row| row.name == class);
+        next = row.and_then(|row| row.superclass.as_deref());
+    }
+    found
+}
+
 /// One command.
-fn about(entry: &Entry) -> String {
+pub(crate) fn about(entry: &Entry) -> String {
     let mut text = format!(":{} {}", entry.name, entry.usage).trim_end().to_owned();
     let _ = write!(text, "\n  {}", entry.about);
     if !entry.shorts.is_empty() {
@@ -160,6 +208,10 @@ fn classes(answer: &BrowseClassesAnswer, columns: usize) -> String {
     for ((_, package), mut names) in packages {
         names.sort_unstable();
         let _ = writeln!(text, "{package}");
+        if package == "stdlib" {
+            text.push_str(&library::by_topic(&names, columns));
+            continue;
+        }
         for line in table::wrapped(&names.join(", "), columns.saturating_sub(2).max(20)) {
             let _ = writeln!(text, "  {line}");
         }
@@ -207,7 +259,7 @@ mod tests {
     use serde_json::json;
 
     use super::super::test_answers::answer;
-    use super::{Topic, about, classes, found, topic};
+    use super::{Side, Topic, about, classes, found, selectors, topic, topics};
 
     #[test]
     fn a_topic_is_what_it_looks_like() {
@@ -259,8 +311,33 @@ mod tests {
         let rows = json!({"rows": [row("Integer", "stdlib"), row("Lamp", "orbit"), row("Kettle", "orbit")]});
         assert_eq!(
             classes(&answer(rows), 80),
-            "orbit\n  Kettle, Lamp\nstdlib\n  Integer\n"
+            "orbit\n  Kettle, Lamp\nstdlib\n  Numbers\n    Integer\n"
         );
+    }
+
+    #[test]
+    fn what_is_asked_about_is_completed() {
+        assert_eq!(topics("sup"), ["supervisors"]);
+        assert_eq!(topics("cla"), ["classes"]);
+        assert!(topics(":fl").contains(&":flush".to_owned()));
+        assert_eq!(topics("Work"), ["Workspace"]);
+        assert!(topics("E020").contains(&"E0201".to_owned()));
+        let row = |name: &str, superclass: Option<&str>| {
+            json!({"name": name, "superclass": superclass, "category": "demo", "comment": null, "sealed": false,
+                "abstract": false, "internal": false, "source_file": null, "origin": "both", "is_test": false,
+                "is_protocol": false})
+        };
+        let classes = json!({"rows": [row("Lamp", Some("Thing")), row("Thing", None)]});
+        let class = |name: &str, selector: &str, side: &str| {
+            json!({"name": name, "source_file": null, "line": null,
+                "methods": [{"selector": selector, "side": side, "line": 1}]})
+        };
+        let symbols = json!({"classes": [class("Lamp", "toggle", "instance"), class("Thing", "name", "instance"),
+            class("Lamp", "make", "class"), class("Other", "off", "instance")]});
+        let (symbols, classes) = (answer(symbols), answer(classes));
+        let of = |side| selectors(&symbols, &classes, "Lamp", side);
+        assert_eq!(of(Side::Instance), ["toggle", "name"]);
+        assert_eq!(of(Side::Class), ["make"]);
     }
 
     #[test]

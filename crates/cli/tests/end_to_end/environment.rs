@@ -99,6 +99,25 @@ fn a_home_others_can_write_is_refused() {
     place.run(&["doctor", "--fix"]).expect_code(0);
 }
 
+/// Something else may be meant by the name: nobody is told to delete it.
+#[test]
+fn a_home_that_is_a_file_is_left_alone() {
+    let place = Place::new();
+    std::fs::write(place.home(), "mine").unwrap();
+    let done = place.run(&["repl", "-e", "1"]).expect_code(5);
+    assert!(
+        done.stderr.contains("set BEAMTALK_HOME to a directory"),
+        "{}",
+        done.stderr
+    );
+    assert!(
+        !done.stderr.contains("delete") && !done.stderr.contains("rm "),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(std::fs::read_to_string(place.home()).unwrap(), "mine");
+}
+
 #[test]
 fn the_doctor_finds_a_healthy_system() {
     let place = Place::new();
@@ -116,21 +135,38 @@ fn the_doctor_finds_a_healthy_system() {
 #[test]
 fn documentation_is_inside_the_binary() {
     let place = Place::new();
-    for topic in ["tour", "security", "Integer", "E0101"] {
+    for topic in [
+        "tour",
+        "security",
+        "Integer",
+        "E0101",
+        "classes",
+        "Workspace",
+        "Transcript",
+        "Beamtalk",
+        "Timeout",
+        ":flush",
+    ] {
         let done = place.run(&["docs", topic]).expect_code(0);
         assert!(done.stdout.starts_with("# "), "{topic}: {}", done.stdout);
     }
     place.run(&["docs", "Integer", "+"]).expect_code(0);
+    let classes = place.run(&["docs", "classes"]).expect_code(0).stdout;
+    assert!(classes.contains("## Numbers\n\n`Number`, `Integer`"), "{classes}");
+    let found = place
+        .run(&["docs", "--search", "conflict favour"])
+        .expect_code(0)
+        .stdout;
+    assert!(found.contains(":take"), "{found}");
     let done = place.run(&["docs", "Integr"]).expect_code(1);
     assert!(done.stderr.contains("Integer"), "{}", done.stderr);
     for shell in ["bash", "zsh", "fish"] {
-        assert!(
-            place
-                .run(&["completions", shell])
-                .expect_code(0)
-                .stdout
-                .contains("beamtalk")
-        );
+        let script = place.run(&["completions", shell]).expect_code(0).stdout;
+        assert!(script.contains("beamtalk"), "{script}");
+        // Those for fish have no place for the words of an argument.
+        for topic in ["supervisors", "HTTPClient"] {
+            assert!(shell == "fish" || script.contains(topic), "{shell}: {topic}");
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::support::{Done, Place, finish};
@@ -40,33 +41,70 @@ fn a_stranger_is_told_what_is_denied() {
     allow(&place, "closed", 0o000);
     allow(&place, "fixed", 0o555);
     fs::create_dir(place.home()).unwrap();
-    let program = place.command(&["test", "denied.btscript"]);
-    let mut command = if is_root() {
-        // Nothing is refused to root, so the test becomes somebody else.
-        for path in [place.home(), place.directory()] {
-            chown(path, Some(STRANGER), Some(STRANGER)).unwrap();
-        }
-        fs::set_permissions(place.home().parent().unwrap(), Permissions::from_mode(0o755)).unwrap();
-        let mut command = Command::new("setpriv");
-        command
-            .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
-            .arg(program.get_program())
-            .args(program.get_args())
-            .current_dir(place.directory())
-            .env("BEAMTALK_HOME", place.home());
-        if !reaches_the_binary() {
-            println!("skipped: the binary is out of reach for another user");
-            return;
-        }
-        command
-    } else {
-        program
+    for path in [place.home(), place.directory()] {
+        belongs_to_stranger(&path);
+    }
+    let Some(mut command) = as_stranger(&place, &["test", "denied.btscript"]) else {
+        return;
     };
     let done = run(&mut command);
     for path in ["closed", "fixed"] {
         allow(&place, path, 0o755);
     }
     done.expect_code(0);
+}
+
+/// Nothing is refused to root, so the test becomes somebody else.
+fn belongs_to_stranger(path: &Path) {
+    if is_root() {
+        chown(path, Some(STRANGER), Some(STRANGER)).unwrap();
+    }
+}
+
+/// The command as somebody who owns nothing here; `None` where the binary is out of reach for them.
+fn as_stranger(place: &Place, arguments: &[&str]) -> Option<Command> {
+    let program = place.command(arguments);
+    if !is_root() {
+        return Some(program);
+    }
+    if !reaches_the_binary() {
+        println!("skipped: the binary is out of reach for another user");
+        return None;
+    }
+    fs::set_permissions(place.home().parent().unwrap(), Permissions::from_mode(0o755)).unwrap();
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
+        .arg(program.get_program())
+        .args(program.get_args())
+        .current_dir(place.directory())
+        .env("BEAMTALK_HOME", place.home());
+    Some(command)
+}
+
+/// A project that cannot be written is there to be looked at and evaluated.
+#[test]
+fn a_read_only_project_is_evaluated() {
+    let place = Place::with_project();
+    place.write("src/Lamp.bt", "Object subclass: Lamp\n  class watts => 40\n");
+    let _ = fs::remove_dir_all(place.home());
+    fs::create_dir(place.home()).unwrap();
+    fs::set_permissions(place.home(), Permissions::from_mode(0o700)).unwrap();
+    belongs_to_stranger(&place.home());
+    for path in ["src", "."] {
+        allow(&place, path, 0o555);
+    }
+    let outcome = as_stranger(&place, &["repl", "-e", "Lamp watts + 2"]).map(|mut command| run(&mut command));
+    if let Some(mut stop) = as_stranger(&place, &["workspace", "stop", "--force"]) {
+        run(&mut stop);
+    }
+    for path in ["src", "."] {
+        allow(&place, path, 0o755);
+    }
+    if let Some(done) = outcome {
+        assert_eq!(done.expect_code(0).stdout, "42\n");
+    }
+    assert!(!place.directory().join("_build").exists());
 }
 
 fn reaches_the_binary() -> bool {

@@ -74,6 +74,17 @@ fn the_readme_of_a_new_project_is_true() {
             }
         }
         inside(&["test-docs", "README.md"]);
+        // What an AI agent is told to write and to run works here.
+        inside(&["test-docs", "AGENTS.md"]);
+        let agents = fs::read_to_string(directory.join("AGENTS.md")).unwrap();
+        let told: Vec<&str> = agents
+            .split('`')
+            .filter_map(|part| part.strip_prefix("beamtalk "))
+            .collect();
+        assert!(told.len() >= 5, "{agents}");
+        for command in told {
+            inside(&command.split_whitespace().collect::<Vec<_>>());
+        }
     }
 }
 

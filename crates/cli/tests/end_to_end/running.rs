@@ -211,3 +211,45 @@ fn a_run_leaves_what_a_build_leaves() {
     assert_eq!(read(), built);
     place.run(&["test"]).expect_code(0);
 }
+
+/// One fault has one form: at the prompt, in a program, in the workspace and in a test.
+#[test]
+fn a_fault_is_told_alike_wherever_it_happens() {
+    let place = Place::with_project();
+    place.write(
+        "src/Main.bt",
+        "Object subclass: Main\n  class run => self wrong printString\n\n  class wrong => 3 + \"a\"\n\n  class far => 3 frobnicateIt\n",
+    );
+    place.write(
+        "test/MainTest.bt",
+        "TestCase subclass: MainTest\n  testFar => Main far\n\n  testRun => Main run\n",
+    );
+    for (selector, told) in [
+        (
+            "run",
+            "'+' on Integer wants a Number, got \"a\" (a String)\n  at Main class>>wrong (src/Main.bt:4)\n  at Main class>>run (src/Main.bt:2)\n",
+        ),
+        (
+            "far",
+            "Integer does not understand 'frobnicateIt'\nHint: Check the spelling, or ask: Integer respondsTo: #frobnicateIt\n  at Main class>>far (src/Main.bt:6)\n",
+        ),
+    ] {
+        let error = format!("Error: {told}");
+        for words in [
+            &["eval", &format!("Main {selector}")][..],
+            &["run", "Main", selector],
+            &["run", "--connect", "Main", selector],
+        ] {
+            let done = place.run(words).expect_code(1);
+            assert!(done.stderr.ends_with(&error), "{words:?}: {}", done.stderr);
+        }
+    }
+    let done = place.run(&["test", "--no-doc"]).expect_code(1);
+    for part in [
+        "  '+' on Integer wants a Number, got \"a\" (a String)\n  at Main class>>wrong (src/Main.bt:4)\n  at Main class>>run (src/Main.bt:2)\n",
+        "  Integer does not understand 'frobnicateIt'\n  Hint: Check the spelling, or ask: Integer respondsTo: #frobnicateIt\n  at Main class>>far (src/Main.bt:6)\n",
+    ] {
+        assert!(done.stdout.contains(part), "{part}\n{}", done.stdout);
+    }
+    place.stop();
+}

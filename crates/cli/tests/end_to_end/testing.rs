@@ -69,7 +69,15 @@ fn filters_select() {
     assert_eq!(count("ATest"), 2);
     assert_eq!(count("ATest>>testTwo"), 1);
     assert_eq!(count("/One$/"), 1);
-    place.run(&["test", "--filter", "nothing at all"]).expect_code(1);
+    // Nothing to run is told alike; only who asked for something that is not there has failed.
+    let done = place.run(&["test", "--filter", "nothing at all"]).expect_code(1);
+    assert_eq!(done.stdout, "No tests found\n");
+    let empty = Place::new();
+    empty.write(
+        "beamtalk.toml",
+        "[package]\nname = \"empty\"\nversion = \"0.1.0\"\n",
+    );
+    assert_eq!(empty.run(&["test"]).expect_code(0).stdout, "No tests found\n");
     place.run(&["test", "--filter", "/(/"]).expect_code(2);
     place.run(&["test", "no/such/path"]).expect_code(2);
 }

@@ -294,3 +294,93 @@ fn names_of_classes_and_of_the_workspace_cannot_be_bound() {
         .expect_code(0);
     place.stop();
 }
+
+/// An input that was given before means what it would mean if it were new: classes come, change and go, and variables are the
+/// session's own.
+#[test]
+fn the_same_input_again_means_what_it_means_now() {
+    let place = Place::new();
+    let asked = "[Later x] on: Error do: [:e | #none]";
+    let define = |number: u32| format!("Object subclass: Later\n  class x => {number}");
+    let (three, four) = (define(3), define(4));
+    let patched = "Later class >> x => 5";
+    let inputs = [
+        asked,
+        asked,
+        &three,
+        asked,
+        asked,
+        &four,
+        asked,
+        patched,
+        asked,
+        "Later removeFromSystem",
+        asked,
+    ];
+    let words = inputs.iter().flat_map(|input| ["-e", *input]);
+    let words: Vec<&str> = std::iter::once("repl").chain(words).collect();
+    let done = place.run(&words).expect_code(0);
+    let values: Vec<&str> = done
+        .stdout
+        .lines()
+        .filter(|line| line.parse::<u32>().is_ok() || *line == "#none")
+        .collect();
+    assert_eq!(
+        values,
+        ["#none", "#none", "3", "3", "4", "5", "#none"],
+        "{done:?}"
+    );
+    let own = ["repl", "-e", "v := 1", "-e", "v", "-e", "v := 2", "-e", "v"];
+    assert_eq!(place.run(&own).expect_code(0).stdout, "1\n1\n2\n2\n");
+    let done = place.run(&["repl", "-e", "v"]).expect_code(1);
+    assert!(done.stderr.contains("Undefined variable: v"), "{done:?}");
+    place.stop();
+}
+
+/// Where a fault left an actor's method, the place and what happened are apart by one colon.
+#[test]
+fn the_place_of_a_fault_has_one_colon() {
+    let place = Place::new();
+    let account = "Actor subclass: Account\n  state: balance = 0\n  deposit: amount => self.balance := self.balance + amount\n  \
+                   total => #(1, \"x\") sum";
+    for (input, start) in [
+        (
+            "Account spawn deposit: \"a\"",
+            "Error: Account>>deposit: '+' on Integer wants",
+        ),
+        ("Account spawn total", "Error: Account>>total: "),
+    ] {
+        let done = place.run(&["repl", "-e", account, "-e", input]).expect_code(1);
+        assert!(done.stderr.starts_with(start), "{done:?}");
+    }
+    place.stop();
+}
+
+/// A file that joins what is pending is counted among those that were loaded.
+#[test]
+fn a_merged_file_is_counted_by_sync() {
+    let place = Place::with_project();
+    let text =
+        |watts: u32| format!("Object subclass: Lamp\n  class watts => {watts}\n\n  class volts => 230\n");
+    place.write("src/Lamp.bt", &text(40));
+    place
+        .run(&["repl", "-e", "Lamp class >> volts => 110"])
+        .expect_code(0);
+    place.write("src/Lamp.bt", &text(60));
+    let done = place
+        .run(&[
+            "repl",
+            "-e",
+            ":sync",
+            "-e",
+            "#(Lamp watts, Lamp volts)",
+            "-e",
+            ":sync",
+        ])
+        .expect_code(0);
+    assert_eq!(
+        done.stdout, "Reloaded 1 of 2 files (1 unchanged)\n#(60, 110)\nReloaded 0 of 2 files (2 unchanged)\n",
+        "{done:?}"
+    );
+    place.stop();
+}

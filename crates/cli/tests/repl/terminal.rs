@@ -253,6 +253,20 @@ fn tab_completes_commands_classes_and_messages() {
     screen.text(":help Integ");
     screen.keys(&["Tab"]);
     screen.wait_for("> :help Integer");
+    // What its objects understand, inherited too, and not what the class itself does.
+    for (typed, completed) in [
+        (" isEv", "> :help Integer isEven"),
+        (":help List inje", "> :help List inject:into:"),
+        (":help Workspace autof", "> :help Workspace autoflush"),
+        (":help superv", "> :help supervisors"),
+        (":help :flush-d", "> :help :flush-destructive"),
+    ] {
+        screen.text(typed);
+        screen.keys(&["Tab"]);
+        screen.wait_for(completed);
+        screen.keys(&["C-c"]);
+        screen.wait_for_last("> ");
+    }
     drop(screen);
     place.stop();
 }

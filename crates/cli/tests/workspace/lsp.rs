@@ -189,6 +189,18 @@ fn an_editor_sees_actors_and_unflushed_changes_and_flushes_them() {
     assert_eq!(editor.lenses("src/lamp.bt"), ["live: 2 actors", "unflushed"]);
     let actors = editor.command("beamtalk.actors", json!({})).expect("actors");
     assert_eq!(actors["actors"][0]["class"], "Lamp");
+    // What the slots of living actors hold is told beside what is declared.
+    let line = LAMP
+        .lines()
+        .position(|line| line.contains("state: on"))
+        .expect("a slot");
+    let here = json!({
+        "textDocument": {"uri": editor.uri("src/lamp.bt")},
+        "position": {"line": line, "character": LAMP.lines().nth(line).and_then(|text| text.find("on")).expect("on")},
+    });
+    let hover = editor.request("textDocument/hover", here).expect("a hover");
+    let told = hover["contents"]["value"].as_str().expect("a text");
+    assert!(told.ends_with("*Observed: `False` in 2 of 2 actors*"), "{told}");
     // The source as the image has it is a document.
     let live = editor.request("beamtalk/fetchContent", json!({"uri": "beamtalk-live:/Lamp"}));
     assert!(

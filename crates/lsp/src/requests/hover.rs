@@ -1,13 +1,21 @@
-//! What stands at a position: type, signature, documentation.
+//! What stands at a position: type, signature, documentation, and what a running workspace has there.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
 
 use beamtalk_compiler::complete::{Lookup, Receiver};
 use beamtalk_compiler::types::Form;
+use beamtalk_wire::requests::{Inspect, Step};
 use gen_lsp_types::{Contents, Hover, HoverParams, MarkupContent, MarkupKind};
 
 use crate::analysis::find::{self, Inference};
 use crate::analysis::names::{self, Meaning, Occurrence, Owner};
 use crate::fault::Fault;
+use crate::live::BRIEF;
 use crate::state::{Snapshot, View};
+
+/// How many actors are looked at.
+const MOST_OBSERVED: usize = 10;
 
 pub(crate) fn handle(snapshot: &Snapshot, params: HoverParams) -> Result<Option<Hover>, Fault> {
     let (view, offset) = snapshot.at(&params.text_document_position_params)?;
@@ -15,7 +23,10 @@ pub(crate) fn handle(snapshot: &Snapshot, params: HoverParams) -> Result<Option<
     let Some(name) = names::at(&names, offset) else {
         return Ok(None);
     };
-    let contents = describe(&view, name);
+    let contents = describe(&view, name).map(|contents| match observed(snapshot, &view, name) {
+        Some(classes) => format!("{contents}\n\n{classes}"),
+        None => contents,
+    });
     Ok(contents.map(|value| Hover {
         contents: Contents::MarkupContent(MarkupContent {
             kind: MarkupKind::Markdown,
@@ -23,6 +34,49 @@ pub(crate) fn handle(snapshot: &Snapshot, params: HoverParams) -> Result<Option<
         }),
         range: Some(view.range(name.span)),
     }))
+}
+
+/// Of which classes the values are that living actors have in a slot. It is told at once or not at all.
+fn observed(snapshot: &Snapshot, view: &View, name: &Occurrence) -> Option<String> {
+    let (Meaning::Slot { name: slot }, Some(owner)) = (&name.meaning, &name.owner) else {
+        return None;
+    };
+    let root = &view.world.root;
+    let actors = snapshot
+        .state
+        .images
+        .get(root)?
+        .actors
+        .get(owner.class.as_str())?;
+    let until = Instant::now() + BRIEF;
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for actor in actors.iter().take(MOST_OBSERVED) {
+        let request = Inspect {
+            actor: Some(actor.clone()),
+            ..Inspect::default()
+        };
+        let left = until.saturating_duration_since(Instant::now());
+        let Ok(answer) = snapshot.state.links.ask(root, &request, left) else {
+            break;
+        };
+        let fields = answer.fields.into_iter();
+        let own = fields.filter(|field| field.name == Step::Name(slot.to_string()));
+        for field in own {
+            *counts.entry(field.class).or_default() += 1;
+        }
+    }
+    let parts: Vec<String> = counts
+        .iter()
+        .map(|(class, count)| format!("`{class}` in {count}"))
+        .collect();
+    let plural = if actors.len() == 1 { "" } else { "s" };
+    (!parts.is_empty()).then(|| {
+        format!(
+            "*Observed: {} of {} actor{plural}*",
+            parts.join(", "),
+            actors.len()
+        )
+    })
 }
 
 fn describe(view: &View, name: &Occurrence) -> Option<String> {

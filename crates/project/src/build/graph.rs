@@ -64,7 +64,7 @@ impl Package {
         let old = Lock::read(&project.root)?;
         let mut resolver = Resolver {
             progress,
-            root: project.root.clone(),
+            build: project.build_directory(),
             old: &old,
             moving,
             pins: Vec::new(),
@@ -161,7 +161,8 @@ pub enum Moving<'a> {
 
 struct Resolver<'a> {
     progress: &'a mut dyn Progress,
-    root: PathBuf,
+    /// Where the root package is built.
+    build: PathBuf,
     old: &'a Lock,
     moving: Moving<'a>,
     pins: Vec<Pin>,
@@ -247,7 +248,7 @@ impl Resolver<'_> {
             reference,
             pinned,
         };
-        let (directory, sha) = fetch::checkout(self.progress, &self.root, &wanted)?;
+        let (directory, sha) = fetch::checkout(self.progress, &self.build, &wanted)?;
         self.pins.push(Pin {
             name: name.to_owned(),
             url: url.clone(),
@@ -288,7 +289,7 @@ impl Resolver<'_> {
         };
         self.visit_dependencies(&project, fence)?;
         check_standard_names(&project, name)?;
-        let output = self.root.join("_build/deps").join(name).join("ebin");
+        let output = self.build.join("deps").join(name).join("ebin");
         self.found.push(Package {
             project,
             is_dependency: true,

@@ -4,6 +4,7 @@
 //! last flushed, which changes of the image are compared with. What a session defined without a file is known by what it
 //! defines. Compiler workers are told the texts of the image, each once.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use beamtalk_syntax::definitions::{self, Key, Member, Outline, Subject};
@@ -20,6 +21,9 @@ pub struct Known {
     moment: u64,
     /// Counts removals; a worker that knows of fewer starts again from the library.
     generation: u64,
+    /// Methods that belong to files which lack them now, once somebody asked: every job needs them, and few changes of
+    /// files make others of them.
+    homes: OnceCell<Vec<HomeText>>,
 }
 
 #[derive(Debug, Default)]
@@ -48,6 +52,7 @@ impl Known {
 
     /// The image has these texts now.
     pub fn declare(&mut self, texts: Vec<SourceText>) {
+        self.homes.take();
         for text in texts {
             self.moment += 1;
             if text.origin == TextOrigin::Session {
@@ -78,6 +83,7 @@ impl Known {
 
     /// Forget a class: its text, and methods of it that stand elsewhere.
     pub fn forget_class(&mut self, class: &str) {
+        self.homes.take();
         for file in self.files.values_mut() {
             let Some((_, text)) = &mut file.image else {
                 continue;
@@ -111,6 +117,7 @@ impl Known {
 
     /// The image is gone.
     pub fn clear(&mut self) {
+        self.homes.take();
         self.files.clear();
         self.session.clear();
         self.generation += 1;
@@ -129,6 +136,7 @@ impl Known {
 
     /// What was flushed is the base from now on.
     pub fn set_base(&mut self, package: Option<&str>, path: &str, base: Option<String>) {
+        self.homes.take();
         self.files.entry(file_key(package, path)).or_default().base = base;
     }
 
@@ -184,7 +192,7 @@ impl Known {
     }
 
     /// Methods that extend classes in the base of a file and are not in the image: put again, they belong there.
-    fn homes(&self) -> Vec<HomeText> {
+    fn find_homes(&self) -> Vec<HomeText> {
         let changed = self.files.values().filter_map(|file| {
             let ((_, image), base) = (file.image.as_ref()?, file.base.as_deref()?);
             (image.text != base).then_some((image, base))
@@ -222,13 +230,17 @@ impl Known {
             declare: missing.into_iter().map(|(_, text)| text.clone()).collect(),
             packages: self.packages.clone(),
             no_ffi: false,
-            homes: self.homes(),
+            homes: self.homes.get_or_init(|| self.find_homes()).clone(),
         };
-        let now = Told {
+        (knowledge, self.now())
+    }
+
+    /// What a worker knows that was told everything.
+    pub(crate) fn now(&self) -> Told {
+        Told {
             moment: self.moment,
             generation: self.generation,
-        };
-        (knowledge, now)
+        }
     }
 }
 
@@ -287,6 +299,30 @@ mod tests {
         assert_eq!(known.session_class("B"), None);
         known.clear();
         assert!(known.since(told).0.reset);
+    }
+
+    /// A method that was taken out of a file belongs to it until the file is written without it.
+    #[test]
+    fn a_method_taken_out_of_its_file_has_a_home_until_the_file_is_flushed() {
+        let file = |text: &str| SourceText {
+            path: "src/more.bt".to_owned(),
+            origin: TextOrigin::Package,
+            ..session(text)
+        };
+        let mut known = Known::default();
+        let homes = |known: &Known| known.since(Told::default()).0.homes.len();
+        known.load(vec![file(
+            "Integer >> half => self / 2\nInteger >> third => self / 3\n",
+        )]);
+        assert_eq!(homes(&known), 0);
+        known.declare(vec![file("Integer >> third => self / 3\n")]);
+        assert_eq!(homes(&known), 1);
+        known.set_base(
+            None,
+            "src/more.bt",
+            Some("Integer >> third => self / 3\n".to_owned()),
+        );
+        assert_eq!(homes(&known), 0);
     }
 
     #[test]

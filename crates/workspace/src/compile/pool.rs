@@ -26,6 +26,9 @@ use super::worker::Order;
 const DEATHS: u32 = 2;
 /// How many sources that killed a worker are remembered.
 const REMEMBERED: usize = 1_000;
+/// How many inputs are kept as they were compiled, and how many bytes of forms one of them may have.
+const KEPT: usize = 128;
+const KEPT_BYTES: usize = 8 * 1024;
 
 #[derive(Clone, Copy, Debug)]
 pub struct CompilerLimits {
@@ -43,12 +46,13 @@ pub struct CompilerPool {
     idle: RefCell<Vec<Worker>>,
     pub known: RefCell<Known>,
     no_ffi: bool,
+    kept: RefCell<Kept>,
     deaths: RefCell<FxHashMap<[u8; 32], u32>>,
     killed: Cell<u64>,
 }
 
 /// The answer to a job, with the byte strings its places mean.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Compiled {
     pub outcome: Outcome,
     blobs: Vec<Vec<u8>>,
@@ -57,6 +61,34 @@ pub struct Compiled {
 impl Compiled {
     pub fn bytes(&self, blob: Blob) -> &[u8] {
         self.blobs.get(blob.0).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Inputs that define nothing, as they were compiled: the same input means the same as long as the image has the same
+/// classes.
+#[derive(Default)]
+struct Kept {
+    told: Told,
+    inputs: FxHashMap<[u8; 32], Compiled>,
+}
+
+impl Kept {
+    fn find(&self, told: Told, digest: &[u8; 32]) -> Option<Compiled> {
+        self.inputs.get(digest).filter(|_| self.told == told).cloned()
+    }
+
+    fn keep(&mut self, told: Told, digest: [u8; 32], job: &Job, compiled: &Compiled) {
+        let outcome = &compiled.outcome;
+        let defines = !outcome.modules.is_empty() || !outcome.declares.is_empty();
+        let bytes: usize = compiled.blobs.iter().map(Vec::len).sum();
+        if !matches!(job, Job::Input { .. }) || defines || bytes > KEPT_BYTES {
+            return;
+        }
+        if self.told != told || self.inputs.len() >= KEPT {
+            self.inputs.clear();
+            self.told = told;
+        }
+        self.inputs.insert(digest, compiled.clone());
     }
 }
 
@@ -108,6 +140,7 @@ impl CompilerPool {
             idle: RefCell::new(Vec::new()),
             known: RefCell::new(Known::default()),
             no_ffi,
+            kept: RefCell::default(),
             deaths: RefCell::new(FxHashMap::default()),
             killed: Cell::new(0),
         }
@@ -139,6 +172,10 @@ impl CompilerPool {
             )
             .hint("change the source, and please report it"));
         }
+        let now = self.known.borrow().now();
+        if let Some(compiled) = self.kept.borrow().find(now, &digest) {
+            return Ok(compiled);
+        }
         let turn = self.turns.acquire().await;
         let idle = self.idle.borrow_mut().pop();
         let was_idle = idle.is_some();
@@ -151,6 +188,8 @@ impl CompilerPool {
         }
         let answer = match outcome {
             Ok(compiled) => {
+                let told = worker.told;
+                self.kept.borrow_mut().keep(told, digest, &job, &compiled);
                 self.idle.borrow_mut().push(worker);
                 Ok(compiled)
             }

@@ -105,7 +105,8 @@ pub(crate) async fn load_image(
         }
         hashes.push((module.clone(), hash));
     }
-    let unchanged = image.modules.len() - changed.len();
+    let mut unchanged = image.modules.len() - changed.len();
+    let as_built: Vec<String> = changed.iter().map(|unit| unit.file.clone()).collect();
     let mut errors: Vec<LoadError> = image.errors.iter().cloned().map(load_error).collect();
     let mut count = changed.len();
     let mut answer = LoadAnswer::default();
@@ -148,7 +149,12 @@ pub(crate) async fn load_image(
         known.set_packages(&image.uses);
         known.load(plain);
     }
-    errors.extend(install_merged(workspace, merged, &mut answer, &mut notes).await?);
+    let (installed, refused) = install_merged(workspace, merged, &mut answer, &mut notes).await?;
+    errors.extend(refused);
+    // A file that joined what is pending was loaded like any other.
+    let joined = installed.iter().filter(|path| !as_built.contains(path)).count();
+    count += joined;
+    unchanged = unchanged.saturating_sub(joined);
     loaded(workspace, &[], &notes)?;
     hashes.retain(|(module, _)| !notes.left.contains(&source_of(&image, module)));
     workspace.loaded.borrow_mut().extend(hashes);
@@ -188,14 +194,16 @@ fn is_emptied(workspace: &Workspace, image: &ProjectImage, text: &SourceText) ->
     loaded.is_some_and(|loaded| loaded.text != text.text) && !image.modules.iter().any(is_of_text)
 }
 
-/// Load the files that have pending changes; what does not compile stays as it is and is answered.
+/// Load the files that have pending changes: the answer is the paths of those that came in, and what does not compile and stays
+/// as it is.
 async fn install_merged(
     workspace: &Rc<Workspace>,
     merged: Vec<(SourceText, Option<String>)>,
     all: &mut LoadAnswer,
     notes: &mut Notes,
-) -> Result<Vec<LoadError>, ErrorBody> {
+) -> Result<(Vec<String>, Vec<LoadError>), ErrorBody> {
     let mut left = Vec::new();
+    let mut installed = Vec::new();
     for (disk, text) in merged {
         let Some(text) = text else { continue };
         let has_it = |known: &Known| {
@@ -222,15 +230,17 @@ async fn install_merged(
                 Ok(answer) => {
                     all.add(answer);
                     loaded(workspace, std::slice::from_ref(&disk), &Notes::default())?;
+                    installed.push(disk.path);
                 }
                 Err(error) => refused.push((disk, text, error)),
             }
         }
         if refused.is_empty() || refused.len() == before {
-            return Ok(refused
+            let refused = refused
                 .into_iter()
                 .filter_map(|(disk, _, error)| not_merged(workspace, &disk, error, notes))
-                .collect());
+                .collect();
+            return Ok((installed, refused));
         }
         left = refused.into_iter().map(|(disk, text, _)| (disk, text)).collect();
     }

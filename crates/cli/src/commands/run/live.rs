@@ -13,7 +13,8 @@ use beamtalk_wire::requests::{Eval, RunEntry, SupervisionTree};
 use crate::commands::workspace::defaults;
 use crate::config::Config;
 use crate::exit::{Exit, Fault};
-use crate::repl::{greeting, link};
+use crate::repl::paint::Palette;
+use crate::repl::{greeting, link, render};
 use crate::start_flags::StartFlags;
 use crate::terminal::Terminal;
 use crate::workspace_link::{Place, connect, connection_fault};
@@ -56,7 +57,7 @@ pub(super) fn run_entry(
     entry: &Entry,
     words: Option<Vec<String>>,
 ) -> anyhow::Result<Exit> {
-    in_workspace(terminal, async |_, connection, _| {
+    in_workspace(terminal, async |terminal, connection, _| {
         let program = RunEntry {
             class: entry.class.clone(),
             selector: entry.selector.clone(),
@@ -72,19 +73,36 @@ pub(super) fn run_entry(
                     out.flush()?;
                 }
                 Reply::NeedsInput(_) => {}
-                Reply::Done(message) => return finished(Answer::read(message)),
+                Reply::Done(message) => return finished(terminal, Answer::read(message)),
             }
         }
     })
 }
 
-fn finished(answer: Answer<EvalAnswer>) -> anyhow::Result<Exit> {
-    let answer = answer.body.map_err(|error| Fault {
-        exit: Exit::Failure,
-        kind: "raised",
-        message: error.message,
-        hint: error.hint,
-    })?;
+fn finished(terminal: &Terminal, answer: Answer<EvalAnswer>) -> anyhow::Result<Exit> {
+    let answer = match answer.body {
+        Ok(answer) => answer,
+        Err(error) if terminal.is_json() => {
+            return Err(Fault {
+                exit: Exit::Failure,
+                kind: "raised",
+                message: error.message,
+                hint: error.hint,
+            }
+            .into());
+        }
+        // As a session tells it, and a program that runs alone.
+        Err(error) => {
+            let palette = if terminal.has_color {
+                Palette::Colored
+            } else {
+                Palette::Plain
+            };
+            let told = render::failure(&error, "", palette);
+            std::io::stderr().lock().write_all(told.as_bytes())?;
+            return Ok(Exit::Failure);
+        }
+    };
     let status = answer.exit_code.unwrap_or(0);
     Ok(Exit::Program(u8::try_from(status).unwrap_or(1)))
 }
