@@ -11,6 +11,7 @@ mod data;
 mod dispatch;
 mod fit;
 mod fixture;
+mod hints;
 mod host;
 mod http;
 mod lines;
@@ -41,4 +42,4 @@ pub use session::{Outgoing, Session};
 pub use settings::{Approval, LoopRight, NarrowedBy, Policy, Settings, Toolset, Way};
 #[doc(hidden)]
 pub use strange::read_strange_lines;
-pub use tools::{listing, schemas};
+pub use tools::{listing, names};

@@ -1,5 +1,7 @@
 //! JSON Schemas of the tools, made of their types at test time.
 
+mod words;
+
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -27,6 +29,7 @@ impl Visitor for Schemas {
                 fields.remove("description");
             }
         }
+        explain(&mut output);
         if let Some(properties) = output["properties"].as_object_mut() {
             let about = json!({"type": "boolean", "description": "It was longer; ask for less."});
             properties.insert("truncated".to_owned(), about);
@@ -102,6 +105,24 @@ fn tidy(schema: &mut Value) {
         }
         Value::Array(values) => values.iter_mut().for_each(tidy),
         _ => {}
+    }
+}
+
+/// Every property says what it is.
+fn explain(schema: &mut Value) {
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        for (name, property) in properties {
+            let word = words::WORDS.iter().find(|(known, _)| known == name);
+            if let (Some((_, about)), Some(fields)) = (word, property.as_object_mut()) {
+                fields.entry("description").or_insert_with(|| Value::from(*about));
+            }
+            explain(property);
+        }
+    }
+    for inner in ["items", "additionalProperties"] {
+        if let Some(inner) = schema.get_mut(inner) {
+            explain(inner);
+        }
     }
 }
 
