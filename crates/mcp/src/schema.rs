@@ -36,9 +36,7 @@ impl Visitor for Schemas {
         } else {
             output["properties"] = json!({});
         }
-        if output["additionalProperties"] != true {
-            output["additionalProperties"] = false.into();
-        }
+        output["additionalProperties"] = false.into();
         input["additionalProperties"] = false.into();
         if !input["properties"].is_object() {
             input["properties"] = json!({});
@@ -95,11 +93,7 @@ fn tidy(schema: &mut Value) {
             for value in fields.values_mut() {
                 tidy(value);
             }
-            let is_open = fields.get("additionalProperties") == Some(&Value::Bool(true));
-            if !is_open
-                && fields.contains_key("properties")
-                && fields.get("type").is_some_and(|one| one == "object")
-            {
+            if fields.contains_key("properties") && fields.get("type").is_some_and(|one| one == "object") {
                 fields.insert("additionalProperties".to_owned(), false.into());
             }
         }

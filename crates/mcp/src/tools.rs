@@ -16,6 +16,9 @@ mod server;
 mod table;
 mod testing;
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use beamtalk_wire::Operation;
 use serde_json::{Map, Value, json};
 
@@ -34,9 +37,18 @@ pub(crate) use table::{Class, TOOLS, Tool};
 const SESSIONS: usize = 10;
 const SESSIONS_TIME: std::time::Duration = std::time::Duration::from_mins(1);
 
-/// Input and output schema of each tool, made of the types. It stays text: as values it would be a megabyte that is
-/// rarely needed.
-const SCHEMAS: &str = include_str!("../schema/tools.json");
+/// Input and output schema of each tool, made of the types, as text: as values they would be a megabyte that is rarely
+/// needed.
+static SCHEMAS: LazyLock<BTreeMap<&str, &str>> = LazyLock::new(|| {
+    // Only the names of tools stand so far to the left.
+    let tools = PUBLISHED.split("\n  \"").skip(1);
+    let one = |text: &'static str| {
+        let (name, schemas) = text.split_once("\": ")?;
+        Some((name, schemas.trim_end_matches("\n}\n").trim_end_matches(',')))
+    };
+    tools.filter_map(one).collect()
+});
+const PUBLISHED: &str = include_str!("../schema/tools.json");
 
 /// The names of all tools.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -45,14 +57,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// The schemas of a tool: `input` and `output`.
 pub(crate) fn schemas(tool: &str) -> Value {
-    let text = || {
-        let (_, rest) = SCHEMAS.split_once(&format!("\n  \"{tool}\": "))?;
-        // It ends where the next tool begins.
-        let (body, _) = rest.split_once("\n  }")?;
-        Some(format!("{body}}}"))
-    };
-    let schemas = text().and_then(|text| serde_json::from_str(&text).ok());
-    schemas.unwrap_or_default()
+    let text = SCHEMAS.get(tool).copied().unwrap_or_default();
+    serde_json::from_str(text).unwrap_or_default()
 }
 
 /// Why a tool gave no result.
@@ -426,6 +432,7 @@ mod tests {
         for tool in TOOLS {
             let schema = schemas(tool.name);
             assert_eq!(schema["input"]["additionalProperties"], false, "{}", tool.name);
+            assert_eq!(schema["output"]["additionalProperties"], false, "{}", tool.name);
             assert!(schema["output"]["properties"].is_object(), "{}", tool.name);
             assert!(tool.description.len() <= 700, "{}", tool.name);
             assert!(tool.hints.len() == 4, "{}", tool.name);
@@ -444,7 +451,7 @@ mod tests {
             }
         }
         for word in ["\"format\"", "$ref", "anyOf", "\"null\""] {
-            assert!(!SCHEMAS.contains(word), "{word}");
+            assert!(!PUBLISHED.contains(word), "{word}");
         }
     }
 

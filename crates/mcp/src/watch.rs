@@ -503,3 +503,38 @@ pub(crate) fn unsubscribe<H: Host>(
     session.watches.subscribed.borrow_mut().remove(uri);
     Ok(json!({}))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lines::Line;
+    use crate::strange::Nowhere;
+    use tokio::task::LocalSet;
+
+    /// What changes right after a watch is acknowledged is told, also where it is only looked at now and then.
+    #[tokio::test]
+    async fn nothing_is_missed_after_the_acknowledgement() {
+        const LISTEN: &str = r#"{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}},"notifications":{"resourceSubscriptions":["beamtalk://loop/state/page"]}}}"#;
+        let run = async {
+            let host = Rc::new(Nowhere::new());
+            *host.state.borrow_mut() = Some(json!({"page": "/a"}));
+            let (outgoing, mut lines) = Outgoing::new();
+            let session = Session::new(host.clone(), Rc::default(), outgoing);
+            session.receive(Line::Text(LISTEN.as_bytes().to_vec()));
+            let first = lines.recv().await.expect("an acknowledgement");
+            assert!(
+                first.contains("notifications/subscriptions/acknowledged"),
+                "{first}"
+            );
+            *host.state.borrow_mut() = Some(json!({"page": "/b"}));
+            let told = tokio::time::timeout(Duration::from_secs(20), lines.recv()).await;
+            let told = told.expect("an update").expect("a line");
+            assert!(
+                told.contains("notifications/resources/updated") && told.contains("loop/state/page"),
+                "{told}"
+            );
+            session.cancel_all().await;
+        };
+        LocalSet::new().run_until(run).await;
+    }
+}

@@ -35,7 +35,7 @@ use crate::workspace_link::{Place, connect};
 /// Output of an evaluation that is kept.
 const OUTPUT_BYTES: usize = 64 * 1024;
 /// Events that wait for whoever follows.
-const EVENTS: usize = 1_024;
+const EVENTS: usize = 256;
 /// Programs of tools that run at the same time.
 const PROGRAMS: usize = 3;
 
