@@ -379,7 +379,8 @@ def main():
         pipe = Pipe([binary, "mcp"], environment, project)
         session = pipe.call("evaluate", {"code": "1", "session": "new"})["structuredContent"]["session"]
         pipe.ask("tools/list", {})
-        time.sleep(1)
+        # A server that waits gives back what it does not need.
+        time.sleep(2)
         idle = pipe.resident()
         sum_ = {"code": "1 + 2", "session": session}
         times(lambda: pipe.call("evaluate", sum_), 500)

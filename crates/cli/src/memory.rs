@@ -50,9 +50,16 @@ mod tests {
 
     #[test]
     fn only_code_of_files_is_given_back() {
-        let code_of = |rights: &str, file: &str| code(&format!("1000-3000 {rights} 0000 fe:00 {file} /bin/x"));
+        let code_of =
+            |rights: &str, file: &str| code(&format!("1000-3000 {rights} 0000 fe:00 {file} /bin/x"));
         assert_eq!(code_of("r-xp", "77"), Some((0x1000, 0x2000)));
-        for (rights, file) in [("r--p", "77"), ("rw-p", "77"), ("rwxp", "77"), ("r-xs", "77"), ("r-xp", "0")] {
+        for (rights, file) in [
+            ("r--p", "77"),
+            ("rw-p", "77"),
+            ("rwxp", "77"),
+            ("r-xs", "77"),
+            ("r-xp", "0"),
+        ] {
             assert_eq!(code_of(rights, file), None, "{rights} {file}");
         }
         assert_eq!(code("nonsense"), None);

@@ -360,10 +360,18 @@ fn a_server_that_waits_needs_little() {
     let status = format!("/proc/{}/status", mcp.child.id());
     let code = || -> u64 {
         let text = std::fs::read_to_string(&status).expect("a process");
-        let line = text.lines().find(|line| line.starts_with("RssFile")).expect("a size");
-        line.split_whitespace().nth(1).and_then(|size| size.parse().ok()).expect("a number")
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("RssFile"))
+            .expect("a size");
+        line.split_whitespace()
+            .nth(1)
+            .and_then(|size| size.parse().ok())
+            .expect("a number")
     };
     let busy = code();
-    wait_until("the code is given back", Duration::from_secs(30), || code() < busy / 2);
+    wait_until("the code is given back", Duration::from_secs(30), || {
+        code() < busy / 2
+    });
     assert_eq!(mcp.good("evaluate", json!({"code": "1 + 2"}))["value"], 3);
 }
