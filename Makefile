@@ -23,7 +23,7 @@ EDITOR_OF_vim := vim
 EDITOR_OF_nano := nano
 EDITOR_OF_emacs := emacs-nox
 
-.PHONY: help setup tools browser saving-editors web build repl test lint test-rust test-runtime test-language test-web test-mcp mcp-clients test-editors test-vscode bench-web test-v9fs deny vscode properties campaign bench bench-quick bench-tools fuzz grammar clean
+.PHONY: help setup tools browser saving-editors web build repl test lint test-rust test-runtime test-language test-web test-mcp mcp-clients bench-mcp test-editors test-vscode bench-web test-v9fs deny vscode properties campaign bench bench-quick bench-tools fuzz grammar clean
 
 help:
 	@echo "make repl       install Erlang and Node.js if they are missing, build, start a session"
@@ -34,6 +34,7 @@ help:
 	@echo "make campaign   1,000 random kills over all parts; SEED repeats a run"
 	@echo "make fuzz       everything that reads bytes from outside, FUZZ_SECONDS (60) for each target"
 	@echo "make test-mcp   the MCP server under clients of others and the official suite (from npm and PyPI)"
+	@echo "make bench-mcp  figures of the MCP server beside their limits (11 minutes and twice MCP_SOAK, 600 s)"
 	@echo "make bench      language benchmarks, with ratios to plain Erlang and how far they can be believed"
 	@echo "make bench-quick the same in two minutes; bench/compare sets two runs side by side"
 	@echo "make test-vscode the extension in a real VS Code, by Chromium; writes its screenshots"
@@ -179,6 +180,13 @@ test-mcp: mcp-clients
 	$(CARGO) build --quiet --package beamtalk-cli
 	$(CARGO) build --quiet --package beamtalk-mcp --example conformance
 	$(MCP_CLIENTS)/run.sh $(CHECKED) $(dir $(CHECKED))examples/conformance
+	FUZZ_LINES=1000000 $(CARGO) test --quiet --package beamtalk-mcp --test fuzz
+
+# The server's figures beside their limits, with a bare rmcp server as the floor; MCP_SOAK is how long it is asked without rest.
+MCP_SOAK ?= 600
+bench-mcp: build mcp-clients
+	cd bench/mcp/echo && $(CARGO) build --release --quiet
+	python3 bench/mcp/run.py --soak $(MCP_SOAK)
 
 # The agents' tree under the kernel's own 9P client, in an emulated machine. Debian only.
 V9FS_PACKAGES := busybox-static cpio qemu-system-x86 socat

@@ -226,19 +226,27 @@ method_differs(#{source := Source}, {file, Content}) when is_binary(Source), Sou
     binary:match(Content, Source) =:= nomatch;
 method_differs(_, _) -> false.
 
-%% A method that is not in the file as it stands in the image, or one that was removed from the image.
+%% A method that is not in the file as it stands in the image, or one that was removed from the image and not from the file.
 class_differs(Class) ->
     case on_disk(Class) of
         none -> nil;
         Disk ->
             #{removed := Removed} = beamtalk_class:record(Class),
-            Removed =/= [] orelse
+            lists:any(fun(Method) -> is_still_there(Class, Method, Disk) end, Removed) orelse
                 lists:any(fun(Behaviour) ->
                                   lists:any(fun(Selector) ->
                                                     Info = beamtalk_reflect:method_info(Behaviour, Selector),
                                                     method_differs(Info, Disk)
                                             end, beamtalk_reflect:own_selectors(Behaviour))
                           end, [beamtalk_class:named(Class), beamtalk_reflect:metaclass(Class)])
+    end.
+
+is_still_there(Class, {Side, Selector}, {file, Content}) ->
+    #{method_info := Methods, class_method_info := ClassMethods} = beamtalk_class:meta(Class),
+    case {Side, Methods, ClassMethods} of
+        {instance, #{Selector := #{source := Source}}, _} when is_binary(Source) -> binary:match(Content, Source) =/= nomatch;
+        {class, _, #{Selector := #{source := Source}}} when is_binary(Source) -> binary:match(Content, Source) =/= nomatch;
+        _ -> false
     end.
 
 %%% Native sources

@@ -12,6 +12,7 @@ mod exit;
 mod harmless;
 mod lock;
 mod markdown;
+mod memory;
 mod pager;
 mod remotes;
 mod repl;
@@ -46,6 +47,38 @@ struct Arguments {
     print_sysroot: bool,
     #[command(subcommand)]
     command: Option<Command>,
+}
+
+/// The server for AI clients alone. Making the arguments of every command touches megabytes of the binary that a small
+/// process would keep for nothing.
+#[derive(Parser)]
+#[command(name = "beamtalk", version, propagate_version = true)]
+struct ServerArguments {
+    #[command(flatten)]
+    global: GlobalArguments,
+    #[command(subcommand)]
+    command: Server,
+}
+
+#[derive(Subcommand)]
+enum Server {
+    Mcp(commands::mcp::Arguments),
+}
+
+impl Arguments {
+    fn read(words: &[OsString]) -> Result<Self, clap::Error> {
+        if words.get(1).is_some_and(|word| word == "mcp")
+            && let Ok(arguments) = ServerArguments::try_parse_from(words)
+        {
+            let Server::Mcp(server) = arguments.command;
+            return Ok(Self {
+                global: arguments.global,
+                print_sysroot: false,
+                command: Some(Command::Mcp(server)),
+            });
+        }
+        Self::try_parse_from(words)
+    }
 }
 
 #[derive(Subcommand)]
@@ -129,18 +162,21 @@ fn main() -> ExitCode {
     }
     std::panic::set_hook(Box::new(report_panic));
     let words = commands::agents::by_name(std::env::args_os());
-    let arguments = match Arguments::try_parse_from(&words) {
-        Ok(arguments) => arguments,
-        Err(error) => return refuse_arguments(&words, &error).into(),
-    };
     // A launcher of sandboxes may have one thread only.
-    if matches!(&arguments.command, Some(Command::Agents(agents)) if agents.is_launcher()) {
+    if words.iter().any(|word| word == "agents")
+        && let Ok(arguments) = Arguments::read(&words)
+        && matches!(&arguments.command, Some(Command::Agents(agents)) if agents.is_launcher())
+    {
         return execute(arguments).into();
     }
-    // The thread that works has room for the deepest tree; a panic in it has been told by the hook.
+    // The thread that works has room for the deepest tree; a panic in it has been told by the hook. It reads the arguments,
+    // too, so that the memory for that is used again.
     let worker = std::thread::Builder::new()
         .stack_size(beamtalk_project::source::STACK)
-        .spawn(move || execute(arguments));
+        .spawn(move || match Arguments::read(&words) {
+            Ok(arguments) => execute(arguments),
+            Err(error) => refuse_arguments(&words, &error),
+        });
     match worker.map(std::thread::JoinHandle::join) {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(_)) | Err(_) => Exit::Internal.into(),

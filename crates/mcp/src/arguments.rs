@@ -85,19 +85,24 @@ fn expected(schema: &Value) -> String {
         let words: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();
         return format!("one of {}", words.join(", "));
     }
-    let mut words = schema["type"].as_str().unwrap_or("a value").to_owned();
-    for (key, word) in [
-        ("minLength", "of at least"),
-        ("maxLength", "of at most"),
-        ("minimum", "of at least"),
-        ("maximum", "of at most"),
-        ("maxItems", "of at most"),
-    ] {
-        if let Some(limit) = schema[key].as_u64().filter(|limit| *limit > 0) {
-            words.push_str(&format!(" {word} {limit}"));
-        }
+    let limit = |key: &str| schema[key].as_u64().filter(|limit| *limit > 0);
+    match schema["type"].as_str() {
+        Some("string") => within("a string", limit("minLength"), limit("maxLength"), " characters"),
+        Some("integer") => within("an integer", limit("minimum"), limit("maximum"), ""),
+        Some("array") => within("an array", None, limit("maxItems"), " elements"),
+        Some("boolean") => "true or false".to_owned(),
+        Some("object") => "an object".to_owned(),
+        _ => "a value".to_owned(),
     }
-    words
+}
+
+fn within(what: &str, least: Option<u64>, most: Option<u64>, unit: &str) -> String {
+    match (least, most) {
+        (Some(least), Some(most)) => format!("{what} of {least} to {most}{unit}"),
+        (Some(least), None) => format!("{what} of at least {least}{unit}"),
+        (None, Some(most)) => format!("{what} of at most {most}{unit}"),
+        (None, None) => what.to_owned(),
+    }
 }
 
 fn misfit(schema: &Value, value: &Value, path: &str) -> ErrorBody {

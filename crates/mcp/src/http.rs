@@ -145,7 +145,7 @@ impl<H: Host> Endpoint<H> {
         fixture: Rc<dyn crate::Fixture>,
         new_id: impl Fn() -> Option<String> + 'static,
     ) -> Rc<Self> {
-        Self::of(Session::with_fixture(host, Rc::default(), fixture), new_id)
+        Self::of(Session::with_fixture(host, fixture, Outgoing::new().0), new_id)
     }
 
     fn of(base: Rc<Session<H>>, new_id: impl Fn() -> Option<String> + 'static) -> Rc<Self> {
@@ -319,6 +319,8 @@ impl<H: Host> Legacy<H> {
         let first = tokio::time::timeout(PATIENCE, lines.recv()).await;
         let first = match first {
             Ok(Some(text)) => match Probe::status(&text) {
+                // To an old client 404 means that its session is gone.
+                Some(404) => return HttpAnswer::json(200, text),
                 Some(status) => return HttpAnswer::json(status, text),
                 None => Some(text),
             },

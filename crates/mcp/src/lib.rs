@@ -12,6 +12,7 @@ mod dispatch;
 mod fit;
 mod fixture;
 mod guard;
+mod hints;
 mod host;
 mod http;
 mod lines;
@@ -43,4 +44,4 @@ pub use session::{Outgoing, Session};
 pub use settings::{Approval, LoopRight, NarrowedBy, Policy, Settings, Toolset, Way};
 #[doc(hidden)]
 pub use strange::read_strange_lines;
-pub use tools::{listing, schemas};
+pub use tools::{listing, names};

@@ -383,8 +383,12 @@ pub(crate) async fn content<H: Host>(
             live("text/plain", said.as_str().unwrap_or_default())
         }
         ["loop", "state", key] if session.settings.loop_right >= LoopRight::Observe => {
-            let key = Some((*key).to_owned());
-            encoded(host.loop_command(LoopCommand::State { key }).await?)
+            let wanted = Some((*key).to_owned());
+            let found = host.loop_command(LoopCommand::State { key: wanted }).await?;
+            if found.get(*key).is_none() {
+                return Ok(None);
+            }
+            encoded(found)
         }
         ["audit", "summary"] => {
             let counts = host.ask(&requests::AuditSummary {}).await?.answer.counts;

@@ -1,5 +1,7 @@
 //! JSON Schemas of the tools, made of their types at test time.
 
+mod words;
+
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -27,15 +29,14 @@ impl Visitor for Schemas {
                 fields.remove("description");
             }
         }
+        explain(&mut output);
         if let Some(properties) = output["properties"].as_object_mut() {
             let about = json!({"type": "boolean", "description": "It was longer; ask for less."});
             properties.insert("truncated".to_owned(), about);
         } else {
             output["properties"] = json!({});
         }
-        if output["additionalProperties"] != true {
-            output["additionalProperties"] = false.into();
-        }
+        output["additionalProperties"] = false.into();
         input["additionalProperties"] = false.into();
         if !input["properties"].is_object() {
             input["properties"] = json!({});
@@ -92,16 +93,30 @@ fn tidy(schema: &mut Value) {
             for value in fields.values_mut() {
                 tidy(value);
             }
-            let is_open = fields.get("additionalProperties") == Some(&Value::Bool(true));
-            if !is_open
-                && fields.contains_key("properties")
-                && fields.get("type").is_some_and(|one| one == "object")
-            {
+            if fields.contains_key("properties") && fields.get("type").is_some_and(|one| one == "object") {
                 fields.insert("additionalProperties".to_owned(), false.into());
             }
         }
         Value::Array(values) => values.iter_mut().for_each(tidy),
         _ => {}
+    }
+}
+
+/// Every property says what it is.
+fn explain(schema: &mut Value) {
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        for (name, property) in properties {
+            let word = words::WORDS.iter().find(|(known, _)| known == name);
+            if let (Some((_, about)), Some(fields)) = (word, property.as_object_mut()) {
+                fields.entry("description").or_insert_with(|| Value::from(*about));
+            }
+            explain(property);
+        }
+    }
+    for inner in ["items", "additionalProperties"] {
+        if let Some(inner) = schema.get_mut(inner) {
+            explain(inner);
+        }
     }
 }
 

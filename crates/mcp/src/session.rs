@@ -160,12 +160,13 @@ impl<H: Host> Session<H> {
     }
 
     /// One with what a fixture adds.
-    pub(crate) fn with_fixture(host: Rc<H>, settings: Rc<Settings>, fixture: Rc<dyn Fixture>) -> Rc<Self> {
+    #[doc(hidden)]
+    pub fn with_fixture(host: Rc<H>, fixture: Rc<dyn Fixture>, outgoing: Outgoing) -> Rc<Self> {
         let common = Common {
             fixture: Some(fixture),
             ..Common::default()
         };
-        Self::with(host, settings, Rc::new(common), Outgoing::new().0)
+        Self::with(host, Rc::default(), Rc::new(common), outgoing)
     }
 
     /// Another connection of the same principal.

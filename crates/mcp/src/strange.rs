@@ -1,5 +1,6 @@
 //! Any bytes as a line of a client, for tests with random bytes: every request gets one answer, and nothing panics.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use beamtalk_wire::answers::Diagnostic;
@@ -15,12 +16,18 @@ use crate::host::{
 use crate::message::{LINE_LIMIT, Message};
 use crate::{Line, Outgoing, Policy, Session, Settings};
 
-/// A world in which there is nothing.
-pub(crate) struct Nowhere(broadcast::Sender<Event>);
+/// A world in which there is nothing, or nothing but the state of a loop.
+pub(crate) struct Nowhere {
+    events: broadcast::Sender<Event>,
+    pub(crate) state: RefCell<Option<Value>>,
+}
 
 impl Nowhere {
     pub(crate) fn new() -> Self {
-        Self(broadcast::channel(1).0)
+        Self {
+            events: broadcast::channel(1).0,
+            state: RefCell::default(),
+        }
     }
 }
 
@@ -34,7 +41,7 @@ impl Host for Nowhere {
     }
 
     fn events(&self) -> broadcast::Receiver<Event> {
-        self.0.subscribe()
+        self.events.subscribe()
     }
 
     async fn watch(&self, _: &[Channel], _: &[String]) -> bool {
@@ -80,7 +87,8 @@ impl Host for Nowhere {
     }
 
     async fn loop_command(&self, _: LoopCommand) -> Result<Value, HostError> {
-        Err(failure("loop_not_running", "none runs"))
+        let state = self.state.borrow().clone();
+        state.ok_or_else(|| failure("loop_not_running", "none runs"))
     }
 
     async fn tree(&self, _: TreeAct) -> Result<String, HostError> {

@@ -16,6 +16,7 @@ mod server;
 mod table;
 mod testing;
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use beamtalk_wire::Operation;
@@ -36,25 +37,28 @@ pub(crate) use table::{Class, TOOLS, Tool};
 const SESSIONS: usize = 10;
 const SESSIONS_TIME: std::time::Duration = std::time::Duration::from_mins(1);
 
-/// Input and output schema of each tool, made of the types.
-static SCHEMAS: LazyLock<Map<String, Value>> =
-    LazyLock::new(
-        || match serde_json::from_str(include_str!("../schema/tools.json")) {
-            Ok(Value::Object(schemas)) => schemas,
-            _ => Map::new(),
-        },
-    );
+/// Input and output schema of each tool, made of the types, as text: as values they would be a megabyte that is rarely
+/// needed.
+static SCHEMAS: LazyLock<BTreeMap<&str, &str>> = LazyLock::new(|| {
+    // Only the names of tools stand so far to the left.
+    let tools = PUBLISHED.split("\n  \"").skip(1);
+    let one = |text: &'static str| {
+        let (name, schemas) = text.split_once("\": ")?;
+        Some((name, schemas.trim_end_matches("\n}\n").trim_end_matches(',')))
+    };
+    tools.filter_map(one).collect()
+});
+const PUBLISHED: &str = include_str!("../schema/tools.json");
 
-/// The schemas that are published.
-pub fn schemas() -> &'static Map<String, Value> {
-    &SCHEMAS
+/// The names of all tools.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|tool| tool.name)
 }
 
-pub(crate) fn input_schema(tool: &str) -> Value {
-    SCHEMAS
-        .get(tool)
-        .map(|schema| schema["input"].clone())
-        .unwrap_or_default()
+/// The schemas of a tool: `input` and `output`.
+pub(crate) fn schemas(tool: &str) -> Value {
+    let text = SCHEMAS.get(tool).copied().unwrap_or_default();
+    serde_json::from_str(text).unwrap_or_default()
 }
 
 /// Why a tool gave no result.
@@ -71,6 +75,23 @@ impl From<HostError> for Failure {
     fn from(error: HostError) -> Self {
         Self::Error(error)
     }
+}
+
+/// Arguments of which exactly one is given.
+fn one_of(given: &[(&str, bool)]) -> Result<(), HostError> {
+    if given.iter().filter(|(_, is_given)| *is_given).count() == 1 {
+        return Ok(());
+    }
+    let names: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
+    let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+    let first = names.first().copied().unwrap_or_default();
+    let error = failure(
+        "invalid_parameter",
+        format!("give either {}", quoted.join(" or ")),
+    )
+    .detail("path", format!("/{first}"))
+    .detail("expected", format!("one of {}", names.join(", ")));
+    Err(Box::new(error))
 }
 
 /// One call of a tool: for whom, and what is known of them.
@@ -238,7 +259,7 @@ impl Tool {
             let letter = self.hints.as_bytes().get(place);
             letter.is_some_and(u8::is_ascii_uppercase)
         };
-        let schema = SCHEMAS.get(self.name).cloned().unwrap_or_default();
+        let schema = schemas(self.name);
         let idle = settings.session_idle.as_secs();
         let idle = match idle % 60 {
             0 => format!("{} min", idle / 60),
@@ -409,21 +430,41 @@ mod tests {
     #[test]
     fn every_tool_has_schemas_and_texts_within_their_limits() {
         for tool in TOOLS {
-            let schema = SCHEMAS.get(tool.name).expect(tool.name);
+            let schema = schemas(tool.name);
             assert_eq!(schema["input"]["additionalProperties"], false, "{}", tool.name);
+            assert_eq!(schema["output"]["additionalProperties"], false, "{}", tool.name);
             assert!(schema["output"]["properties"].is_object(), "{}", tool.name);
             assert!(tool.description.len() <= 700, "{}", tool.name);
             assert!(tool.hints.len() == 4, "{}", tool.name);
-            let properties = schema["input"]["properties"].as_object();
-            for (name, property) in properties.into_iter().flatten() {
-                let about = property["description"].as_str().unwrap_or_default();
-                assert!(!about.is_empty() && about.len() <= 160, "{} {name}", tool.name);
-                assert!(property["type"].is_string(), "{} {name}", tool.name);
+            for side in ["input", "output"] {
+                each_property(&schema[side], &mut |name, property| {
+                    let about = property["description"].as_str().unwrap_or_default();
+                    let place = format!("{} {side} {name}", tool.name);
+                    assert!(!about.is_empty() && about.len() <= 160, "{place}");
+                    // Only what somebody else wrote may be of any type.
+                    let is_any = property["x-beamtalk-origin"] == "data" && property.get("type").is_none();
+                    assert!(
+                        property["type"].is_string() || (side == "output" && is_any),
+                        "{place}"
+                    );
+                });
             }
         }
-        let text = serde_json::to_string(&*SCHEMAS).expect("JSON");
         for word in ["\"format\"", "$ref", "anyOf", "\"null\""] {
-            assert!(!text.contains(word), "{word}");
+            assert!(!PUBLISHED.contains(word), "{word}");
+        }
+    }
+
+    /// All properties, however deep they stand.
+    fn each_property(schema: &Value, look: &mut impl FnMut(&str, &Value)) {
+        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+            look(name, property);
+            each_property(property, look);
+        }
+        for inner in ["items", "additionalProperties"] {
+            if schema[inner].is_object() {
+                each_property(&schema[inner], look);
+            }
         }
     }
 

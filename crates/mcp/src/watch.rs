@@ -51,6 +51,7 @@ impl OwnChanges {
 pub(crate) struct Watches {
     /// The names an old client subscribed to.
     subscribed: Rc<RefCell<BTreeSet<String>>>,
+    seen: Rc<RefCell<Seen>>,
     follower: RefCell<Option<AbortHandle>>,
     /// The watches of a modern client, and where they are told.
     open: Rc<RefCell<Vec<(Value, Outgoing)>>>,
@@ -117,11 +118,15 @@ fn changes(event: &Event) -> (Vec<String>, Vec<String>, bool) {
                     return (names(&["classes"]), names(&["class/", "method/"]), true);
                 }
             };
-            let mut changed = names(&["classes", "changes", "changes/pending"]);
+            let mut changed = names(&["classes", "changes"]);
             changed.push(format!("beamtalk://class/{class}"));
             changed.push(format!("beamtalk://class/{class}/definition"));
             changed.push(format!("beamtalk://doc/class/{class}"));
-            (changed, vec![format!("beamtalk://method/{class}/")], is_list)
+            let beginnings = vec![
+                format!("beamtalk://method/{class}/"),
+                "beamtalk://changes/".to_owned(),
+            ];
+            (changed, beginnings, is_list)
         }
         Event::Actors(ActorsEvent::Stopped { pid, .. }) => (
             vec!["beamtalk://actors".to_owned(), actor_uri(pid)],
@@ -133,7 +138,7 @@ fn changes(event: &Event) -> (Vec<String>, Vec<String>, bool) {
         Event::Transcript(TranscriptEvent::Text { .. }) => (names(&["transcript"]), Vec::new(), false),
         Event::Approvals(_) => (names(&["approvals"]), Vec::new(), false),
         Event::Workspace(WorkspaceEvent::FlushCompleted { .. }) => {
-            (names(&["changes", "changes/pending"]), Vec::new(), false)
+            (names(&["changes"]), names(&["changes/"]), false)
         }
         Event::Workspace(WorkspaceEvent::NodeExited { .. } | WorkspaceEvent::NodeStarted { .. }) => {
             (names(&["status", "actors", "classes"]), Vec::new(), true)
@@ -191,9 +196,26 @@ fn look_every(uri: &str) -> Option<Duration> {
 /// What is looked at, with what was seen last and when it is looked at again.
 type Seen = BTreeMap<String, (Option<String>, Instant)>;
 
-/// Look at what nobody tells of, and note what changed.
-async fn look<H: Host>(session: Rc<Session<H>>, wanted: Rc<RefCell<BTreeSet<String>>>, pending: Rc<Pending>) {
+/// What is there before anybody is told that it is watched; what changes from then on is told.
+async fn first_look<H: Host>(session: &Rc<Session<H>>, uris: &BTreeSet<String>) -> Seen {
     let mut seen = Seen::new();
+    for uri in uris {
+        if let Some(every) = look_every(uri) {
+            let found = crate::resources::content(session, uri).await.ok().flatten();
+            let found = found.map(|content| content.text);
+            seen.insert(uri.clone(), (found, Instant::now() + every));
+        }
+    }
+    seen
+}
+
+/// Look at what nobody tells of, and note what changed.
+async fn look<H: Host>(
+    session: Rc<Session<H>>,
+    wanted: Rc<RefCell<BTreeSet<String>>>,
+    seen: Rc<RefCell<Seen>>,
+    pending: Rc<Pending>,
+) {
     let mut next_reach = Instant::now() + REACH;
     loop {
         if Instant::now() >= next_reach {
@@ -209,15 +231,18 @@ async fn look<H: Host>(session: Rc<Session<H>>, wanted: Rc<RefCell<BTreeSet<Stri
             .iter()
             .filter_map(|uri| Some((uri.clone(), look_every(uri)?)))
             .collect();
-        seen.retain(|uri, _| uris.iter().any(|(wanted, _)| wanted == uri));
+        seen.borrow_mut()
+            .retain(|uri, _| uris.iter().any(|(wanted, _)| wanted == uri));
         for (uri, every) in uris {
-            let is_due = seen.get(&uri).is_none_or(|(_, next)| *next <= Instant::now());
+            let next = seen.borrow().get(&uri).map(|(_, next)| *next);
+            let is_due = next.is_none_or(|next| next <= Instant::now());
             if !is_due {
                 continue;
             }
             let found = crate::resources::content(&session, &uri).await.ok().flatten();
             let found = found.map(|content| content.text);
-            let before = seen.insert(uri.clone(), (found.clone(), Instant::now() + every));
+            let next = Instant::now() + every;
+            let before = seen.borrow_mut().insert(uri.clone(), (found.clone(), next));
             if before.is_some_and(|(before, _)| before != found) {
                 pending.uris.borrow_mut().insert(uri);
                 pending.woken.notify_one();
@@ -240,6 +265,7 @@ impl Drop for Looking {
 async fn follow<H: Host>(
     session: Rc<Session<H>>,
     wanted: Rc<RefCell<BTreeSet<String>>>,
+    seen: Rc<RefCell<Seen>>,
     is_list_wanted: bool,
     subscription: Option<Value>,
     mut events: broadcast::Receiver<Event>,
@@ -250,7 +276,7 @@ async fn follow<H: Host>(
         session: session.clone(),
         pending: pending.clone(),
     };
-    let looking = look(session.clone(), wanted.clone(), pending.clone());
+    let looking = look(session.clone(), wanted.clone(), seen, pending.clone());
     let _looking = Looking(tokio::task::spawn_local(looking).abort_handle());
     let is_wanted = |uri: &String| wanted.borrow().iter().any(|wanted| plain(wanted) == *uri);
     let note = |event: &Event| {
@@ -399,6 +425,7 @@ pub(crate) async fn listen<H: Host>(session: &Rc<Session<H>>, call: &Call) -> Re
     };
     let events = session.host.events();
     listen_for(&*session.host, &uris).await;
+    let seen = first_look(session, &uris).await;
     let mut granted = json!({ "resourceSubscriptions": uris });
     if is_list_wanted {
         granted["resourcesListChanged"] = true.into();
@@ -413,7 +440,16 @@ pub(crate) async fn listen<H: Host>(session: &Rc<Session<H>>, call: &Call) -> Re
     let wanted = Rc::new(RefCell::new(uris));
     let _open = session.watches.open(&call.id, session.outgoing.clone());
     let subscription = Some(call.id.clone());
-    follow(session.clone(), wanted, is_list_wanted, subscription, events).await;
+    let seen = Rc::new(RefCell::new(seen));
+    follow(
+        session.clone(),
+        wanted,
+        seen,
+        is_list_wanted,
+        subscription,
+        events,
+    )
+    .await;
     Ok(json!({"_meta": { SUBSCRIPTION_ID: call.id }}))
 }
 
@@ -423,16 +459,20 @@ pub(crate) async fn subscribe<H: Host>(
     params: &Map<String, Value>,
 ) -> Result<Value, Fault> {
     let uri = text(params, "uri")?;
-    let known = crate::resources::content(session, uri).await;
-    if !matches!(known, Ok(Some(_))) {
+    let Ok(Some(known)) = crate::resources::content(session, uri).await else {
         return Err(Fault::missing_resource(uri, false));
-    }
+    };
     let wanted = {
         let mut subscribed = session.watches.subscribed.borrow_mut();
         if subscribed.len() >= WATCHED && !subscribed.contains(uri) {
             return Err(Fault::params(format!("{WATCHED} resources are watched already")));
         }
-        subscribed.insert(uri.to_owned());
+        if subscribed.insert(uri.to_owned())
+            && let Some(every) = look_every(uri)
+        {
+            let seen = (Some(known.text), Instant::now() + every);
+            session.watches.seen.borrow_mut().insert(uri.to_owned(), seen);
+        }
         subscribed.clone()
     };
     listen_for(&*session.host, &wanted).await;
@@ -445,10 +485,11 @@ pub(crate) fn begin<H: Host>(session: &Rc<Session<H>>) {
     let mut follower = watches.follower.borrow_mut();
     if follower.is_none() {
         let (session, subscribed) = (session.clone(), watches.subscribed.clone());
+        let seen = watches.seen.clone();
         let task = async move {
             let events = session.host.events();
             listen_for(&*session.host, &BTreeSet::new()).await;
-            follow(session.clone(), subscribed, true, None, events).await;
+            follow(session.clone(), subscribed, seen, true, None, events).await;
         };
         *follower = Some(tokio::task::spawn_local(task).abort_handle());
     }
@@ -461,4 +502,39 @@ pub(crate) fn unsubscribe<H: Host>(
     let uri = text(params, "uri")?;
     session.watches.subscribed.borrow_mut().remove(uri);
     Ok(json!({}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lines::Line;
+    use crate::strange::Nowhere;
+    use tokio::task::LocalSet;
+
+    /// What changes right after a watch is acknowledged is told, also where it is only looked at now and then.
+    #[tokio::test]
+    async fn nothing_is_missed_after_the_acknowledgement() {
+        const LISTEN: &str = r#"{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}},"notifications":{"resourceSubscriptions":["beamtalk://loop/state/page"]}}}"#;
+        let run = async {
+            let host = Rc::new(Nowhere::new());
+            *host.state.borrow_mut() = Some(json!({"page": "/a"}));
+            let (outgoing, mut lines) = Outgoing::new();
+            let session = Session::new(host.clone(), Rc::default(), outgoing);
+            session.receive(Line::Text(LISTEN.as_bytes().to_vec()));
+            let first = lines.recv().await.expect("an acknowledgement");
+            assert!(
+                first.contains("notifications/subscriptions/acknowledged"),
+                "{first}"
+            );
+            *host.state.borrow_mut() = Some(json!({"page": "/b"}));
+            let told = tokio::time::timeout(Duration::from_secs(20), lines.recv()).await;
+            let told = told.expect("an update").expect("a line");
+            assert!(
+                told.contains("notifications/resources/updated") && told.contains("loop/state/page"),
+                "{told}"
+            );
+            session.cancel_all().await;
+        };
+        LocalSet::new().run_until(run).await;
+    }
 }

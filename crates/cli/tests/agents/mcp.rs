@@ -175,6 +175,23 @@ fn sessions_are_worked_with_through_tools() {
             "{path}"
         );
     }
+    // What the daemon writes down about its clients is read by none of them; a directory is listed, not read.
+    assert_eq!(
+        client.bad("read_file", json!({"path": "agents/audit"}))["kind"],
+        "path_denied"
+    );
+    let directory = client.bad("read_file", json!({"path": "agents"}));
+    assert!(
+        directory["message"].as_str().unwrap().contains("list_files"),
+        "{directory}"
+    );
+    let skills = client.good("list_skills", json!({}))["items"].to_string();
+    assert!(!skills.contains("\"."), "{skills}");
+    // A write that loses something has no argument to confirm it with, and does not say so.
+    let kill = json!({"path": format!("agents/{id}/ctl"), "text": "kill"});
+    let would = client.bad("write_file", kill);
+    assert_eq!(would["kind"], "confirmation_needed");
+    assert!(!would["hint"].as_str().unwrap().contains("argument"), "{would}");
     // What ends a session needs a yes.
     let would = client.bad("kill_agent", json!({"session_id": id}));
     assert_eq!(would["kind"], "confirmation_needed");

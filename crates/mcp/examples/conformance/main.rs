@@ -1,9 +1,10 @@
 //! The core under the official conformance suite: its transport, dispatch, questions, tasks and watches with the tools,
-//! resources and prompts that the suite calls by name. Prints its port and serves until it is ended.
+//! resources and prompts that the suite calls by name. Prints its port and serves until it is ended; with `--stdio` it
+//! serves one client over its standard input and output.
 
 #![expect(
     clippy::print_stdout,
-    reason = "whoever starts it reads the port from its output"
+    reason = "whoever starts it reads the port, or the answers, from its output"
 )]
 
 mod answers;
@@ -17,7 +18,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use beamtalk_http::{EventStream, bind, is_host_allowed, read_body, values};
-use beamtalk_mcp::{Endpoint, HttpAnswer, HttpRequest, LINE_LIMIT, admits};
+use beamtalk_mcp::{Endpoint, HttpAnswer, HttpRequest, LINE_LIMIT, LineReader, Outgoing, Session, admits};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{HOST, ORIGIN};
@@ -37,7 +38,45 @@ fn main() -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    LocalSet::new().block_on(&runtime, serve())
+    let is_pipe = std::env::args().any(|word| word == "--stdio");
+    LocalSet::new().block_on(&runtime, async {
+        if is_pipe {
+            talk().await;
+            return Ok(());
+        }
+        serve().await
+    })
+}
+
+/// One client over standard input and output.
+async fn talk() {
+    let (outgoing, mut answers) = Outgoing::new();
+    let session = Session::with_fixture(
+        Rc::new(World::default()),
+        Rc::new(answers::Answers),
+        outgoing.clone(),
+    );
+    let (sender, mut lines) = mpsc::channel(16);
+    std::thread::spawn(move || {
+        let mut reader = LineReader::new(std::io::stdin().lock());
+        while let Ok(Some(line)) = reader.read() {
+            if sender.blocking_send(line).is_err() {
+                break;
+            }
+        }
+    });
+    loop {
+        tokio::select! {
+            line = lines.recv() => match line {
+                Some(line) => session.receive(line),
+                None => return,
+            },
+            text = answers.recv() => if let Some(text) = text {
+                println!("{text}");
+                outgoing.written(text.len());
+            },
+        }
+    }
 }
 
 async fn serve() -> std::io::Result<()> {

@@ -13,6 +13,7 @@ use crate::capabilities::Era;
 use crate::confirmation::{Effect, KEY, Question, fingerprint, is_yes};
 use crate::data::{escape, redact};
 use crate::fit::{RESULT_BYTES, fit};
+use crate::hints::advised;
 use crate::host::{Host, HostError, failure};
 use crate::message::Fault;
 use crate::progress::Progress;
@@ -52,7 +53,7 @@ pub(super) async fn call<H: Host>(session: &Rc<Session<H>>, call: &Call) -> Resu
     recording.write().await;
     Ok(match outcome? {
         Outcome::Result(result) => finished(session, tool, &given, result),
-        Outcome::Error(error) => failed(session, tool, &error),
+        Outcome::Error(error) => failed(session, tool, &*advised(&*session.host, error).await),
         Outcome::Question(value) | Outcome::Task(value) => value,
     })
 }
@@ -88,7 +89,7 @@ pub(super) async fn work<H: Host>(
     recording.write().await;
     match outcome {
         Ok(Outcome::Result(result)) => finished(session, tool, &given, result),
-        Ok(Outcome::Error(error)) => failed(session, tool, &error),
+        Ok(Outcome::Error(error)) => failed(session, tool, &*advised(&*session.host, error).await),
         Ok(Outcome::Question(_) | Outcome::Task(_)) | Err(_) => failed(session, tool, &declined()),
     }
 }
@@ -270,7 +271,7 @@ fn declined() -> HostError {
 /// Everything that is decided before anything happens.
 fn guard<H: Host>(session: &Session<H>, tool: &Tool, given: &Map<String, Value>) -> Result<(), HostError> {
     let settings = &session.settings;
-    arguments::check(&tools::input_schema(tool.name), given).map_err(Box::new)?;
+    arguments::check(&tools::schemas(tool.name)["input"], given).map_err(Box::new)?;
     let deeds = tool.deeds(given, session.host.own_session().as_deref());
     let rate = session
         .common

@@ -119,12 +119,10 @@ output! {
 }
 
 pub(crate) async fn inspect<H: Host>(context: &Context<'_, H>, input: Inspect) -> Result<Inspected, Failure> {
-    if input.actor.is_some() == input.binding.is_some() {
-        let error = failure("invalid_parameter", "give either 'actor' or 'binding'")
-            .detail("path", "/actor")
-            .detail("expected", "one of actor, binding");
-        return Err(Failure::Error(Box::new(error)));
-    }
+    super::one_of(&[
+        ("actor", input.actor.is_some()),
+        ("binding", input.binding.is_some()),
+    ])?;
     let actor = match &input.actor {
         Some(actor) => Some(pid_of(context.host, actor).await?),
         None => None,

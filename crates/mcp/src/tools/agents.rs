@@ -10,7 +10,7 @@ mod people;
 use serde_json::Value;
 
 pub(crate) use super::parts::Nothing;
-use super::parts::{input, open, output};
+use super::parts::{input, output, passed_on};
 use super::{Context, Failure};
 use crate::confirmation::Effect;
 use crate::data::{AnyData, Data};
@@ -148,9 +148,13 @@ input! {
     }
 }
 
-open! {
+passed_on! {
     /// The record of a session.
-    Record { id, backend, alias, state, role, model, level, sandbox, cwd, pid, created, turns, inbox, worktree }
+    Record {
+        id, backend, alias, state, role, model, level, sandbox, sandbox_report, cwd, place,
+        pid, pid_start, tmux, window, pane, server, parent, conversation,
+        created, idle_since, turn_start, turns, crashes, last_exit, last_error, output, inbox, worktree
+    }
 }
 
 output! {

@@ -129,6 +129,9 @@ pub(crate) async fn diff_change<H: Host>(
     context: &Context<'_, H>,
     input: DiffChange,
 ) -> Result<Diff, Failure> {
+    if input.seq.is_some() {
+        super::one_of(&[("seq", true), ("class", input.class.is_some())])?;
+    }
     let changes = context.ask(&requests::Changes::default()).await?.answer;
     let diff = match input.seq {
         Some(seq) => context.ask(&requests::Diff { seq }).await?.answer.diff,

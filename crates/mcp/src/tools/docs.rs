@@ -5,7 +5,7 @@ use beamtalk_wire::{Side, requests};
 use super::parts::{input, output};
 use super::{Context, Failure};
 use crate::data::Data;
-use crate::host::{DocHit, Host, failure};
+use crate::host::{DocHit, Host};
 
 input! {
     Docs {
@@ -31,12 +31,10 @@ output! {
 }
 
 pub(crate) async fn docs<H: Host>(context: &Context<'_, H>, input: Docs) -> Result<Documented, Failure> {
-    if input.class.is_some() == input.erlang_module.is_some() {
-        let error = failure("invalid_parameter", "give either 'class' or 'erlang_module'")
-            .detail("path", "/class")
-            .detail("expected", "one of class, erlang_module");
-        return Err(Failure::Error(Box::new(error)));
-    }
+    super::one_of(&[
+        ("class", input.class.is_some()),
+        ("erlang_module", input.erlang_module.is_some()),
+    ])?;
     let built_in = || {
         let class = input.class.as_deref()?;
         context.host.doc(class, input.selector.as_deref())

@@ -2,7 +2,7 @@
 
 use beamtalk_wire::{Side, answers, requests};
 
-use super::parts::{Change, FoundFault, LeftBehind, faults, input, left_behind, output, some, warnings};
+use super::parts::{Change, FoundFault, LeftBehind, faults, input, left_behind, output, warnings};
 use super::{Context, Failure};
 use crate::confirmation::Effect;
 use crate::data::Data;
@@ -80,7 +80,6 @@ output! {
         affected_actors: u64,
         errors: Vec<FoundFault>,
         findings: Vec<FoundFault>,
-        ;
         migration_failures: Vec<LeftBehind>,
     }
 }
@@ -98,7 +97,7 @@ pub(crate) async fn reload_class<H: Host>(
         affected_actors: answer.affected_actors,
         errors: faults(&answer.errors),
         findings: faults(&answer.findings),
-        migration_failures: some(left_behind(&answer.migration_failures)),
+        migration_failures: left_behind(&answer.migration_failures),
     })
 }
 

@@ -371,6 +371,7 @@ pub(crate) async fn show_codegen<H: Host>(
     context: &Context<'_, H>,
     input: ShowCodegen,
 ) -> Result<Code, Failure> {
+    super::one_of(&[("code", input.code.is_some()), ("class", input.class.is_some())])?;
     let request = requests::ShowCodegen {
         code: input.code,
         class: input.class,

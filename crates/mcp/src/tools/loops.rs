@@ -6,15 +6,18 @@ use beamtalk_wire::requests;
 use serde_json::Value;
 
 pub(crate) use super::parts::Nothing;
-use super::parts::{input, open, output};
+use super::parts::{input, output, passed_on};
 use super::{Context, Failure};
 use crate::data::{AnyData, Data};
 use crate::host::{Host, LoopCommand};
 use crate::settings::LoopRight;
 
-open! {
+passed_on! {
     /// As `beamtalk loop status --json`.
-    LoopStatus { phase, since, config, root, watch, processes, lane, workflows, events, servers, runs }
+    LoopStatus {
+        schema, phase, since, pid, config, root, state_file, watch, processes, lane, workflows, events, servers,
+        runs, reloads, detached
+    }
 }
 
 pub(crate) async fn loop_status<H: Host>(

@@ -48,8 +48,8 @@ macro_rules! output {
 }
 pub(crate) use output;
 
-/// Declares what a tool gives as somebody else wrote it: an object whose usual fields are named, all of it data.
-macro_rules! open {
+/// Declares what a tool gives as somebody else wrote it: an object whose fields are named, all of it data.
+macro_rules! passed_on {
     ($(#[$about:meta])* $name:ident { $($field:ident),* }) => {
         $(#[$about])*
         #[derive(Debug, serde::Serialize)]
@@ -63,7 +63,12 @@ macro_rules! open {
                 Self::new(serde_json::from_str(text).unwrap_or_else(|_| serde_json::json!({})))
             }
 
-            pub(crate) fn new(value: serde_json::Value) -> Self {
+            /// Only what the schema names.
+            pub(crate) fn new(mut value: serde_json::Value) -> Self {
+                const KNOWN: &[&str] = &[$(stringify!($field)),*];
+                if let Some(fields) = value.as_object_mut() {
+                    fields.retain(|name, _| KNOWN.contains(&name.as_str()));
+                }
                 Self(crate::data::AnyData::new(value))
             }
         }
@@ -74,17 +79,22 @@ macro_rules! open {
                 stringify!($name).into()
             }
             fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let mut properties = serde_json::Map::new();
+                $(properties.insert(
+                    stringify!($field).to_owned(),
+                    <crate::data::AnyData as schemars::JsonSchema>::json_schema(generator).to_value(),
+                );)*
                 schemars::json_schema!({
                     "type": "object",
-                    "properties": {$(stringify!($field): <crate::data::AnyData as schemars::JsonSchema>::json_schema(generator)),*},
-                    "additionalProperties": true,
+                    "properties": properties,
+                    "additionalProperties": false,
                     "x-beamtalk-origin": "data",
                 })
             }
         }
     };
 }
-pub(crate) use open;
+pub(crate) use passed_on;
 
 input! { Nothing {} }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{SCHEMAS, TOOLS};
+use super::{TOOLS, schemas};
 
 /// `?` may be left out, `*` is data, `[a b]` words; outputs may have more.
 const ROWS: &str = "
@@ -100,7 +100,7 @@ fn the_tools_are_those_of_the_specification() {
         let task = if tool.is_long() { "T" } else { "-" };
         let found = format!("{} {} {} {task}", tool.name, tool.class.name(), tool.hints);
         assert_eq!(head.trim(), found);
-        let schema = &SCHEMAS[tool.name];
+        let schema = schemas(tool.name);
         let required = schema["input"]["required"]
             .as_array()
             .cloned()

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use beamtalk_mcp::{Approval, Policy, Settings};
+
 use super::Arguments;
 use super::rules::Rules;
 use crate::exit::Exit;
@@ -58,7 +60,7 @@ pub(super) fn run(
 ) -> anyhow::Result<Exit> {
     let mut findings = Vec::new();
     match Client::start(arguments, terminal) {
-        Ok(mut client) => look(&mut client, &mut findings),
+        Ok(mut client) => look(&mut client, &rules.settings, &mut findings),
         Err(cause) => findings.push(Finding {
             mark: Mark::Bad,
             what: "start",
@@ -118,7 +120,7 @@ fn policy(rules: &Rules) -> Finding {
     }
 }
 
-fn look(client: &mut Client, findings: &mut Vec<Finding>) {
+fn look(client: &mut Client, settings: &Settings, findings: &mut Vec<Finding>) {
     let mut add = |what: &'static str, outcome: Result<String, String>, repair: &'static str| {
         let (mark, detail) = match outcome {
             Ok(detail) => (Mark::Good, detail),
@@ -135,12 +137,14 @@ fn look(client: &mut Client, findings: &mut Vec<Finding>) {
     add("opening, 2026-07-28", client.discover(), report);
     add("opening, 2025-11-25", client.initialize(), report);
     add("tools", client.tools(), report);
+    add("tools as an old client sees them", client.same_tools(), report);
     add(
         "search_docs",
         client.good("search_docs", json!({"query": "language"})),
         report,
     );
-    let described = client.call("describe", json!({}));
+    let old = client.call_as("describe", &json!({}), false).map(|_| ());
+    let described = old.and_then(|()| client.call("describe", json!({})));
     let is_running = described
         .as_ref()
         .is_ok_and(|seen| seen["workspace"]["running"] == true);
@@ -149,7 +153,13 @@ fn look(client: &mut Client, findings: &mut Vec<Finding>) {
         described.map(|seen| format!("policy {}", seen["policy"])),
         report,
     );
-    if is_running {
+    if is_running && (settings.policy == Policy::ReadOnly || settings.approval == Approval::Execute) {
+        add(
+            "evaluate",
+            Ok("not tried: nothing runs here without a person's yes".to_owned()),
+            report,
+        );
+    } else if is_running {
         add(
             "evaluate",
             client.twice(),
@@ -163,6 +173,24 @@ fn look(client: &mut Client, findings: &mut Vec<Finding>) {
             repair: Some("beamtalk workspace start; or --start, and the first call does it"),
         });
     }
+}
+
+/// What is wrong with the schemas of a tool.
+fn fault_of(tool: &Value) -> Option<String> {
+    let name = &tool["name"];
+    for side in ["inputSchema", "outputSchema"] {
+        let schema = &tool[side];
+        if schema["type"] != "object" || schema["additionalProperties"] != false {
+            return Some(format!("{name} has no closed {side}"));
+        }
+        let known = schema["properties"].as_object()?;
+        let required = schema["required"].as_array().into_iter().flatten();
+        let mut names = required.filter_map(Value::as_str);
+        if let Some(missing) = names.find(|name| !known.contains_key(*name)) {
+            return Some(format!("{name} requires '{missing}', which it does not have"));
+        }
+    }
+    None
 }
 
 /// The other end of the pipes.
@@ -192,10 +220,17 @@ impl Client {
             ("--workspace", &terminal.workspace),
             ("--policy", &arguments.policy),
             ("--toolsets", &arguments.toolsets),
+            (
+                "--eval-ceiling",
+                &arguments.eval_ceiling.map(|seconds| seconds.to_string()),
+            ),
         ] {
             if let Some(value) = value {
                 command.arg(flag).arg(value);
             }
+        }
+        if arguments.allow_outside_project {
+            command.arg("--allow-outside-project");
         }
         let mut child = command
             .stdin(Stdio::piped())
@@ -270,15 +305,30 @@ impl Client {
         if bytes > 128 * 1024 {
             return Err(format!("the list is {bytes} bytes long"));
         }
-        let is_open = |tool: &&Value| tool["inputSchema"]["additionalProperties"] != false;
-        match tools.iter().find(is_open) {
-            Some(tool) => Err(format!("{} has no closed schema", tool["name"])),
+        match tools.iter().find_map(|tool| fault_of(tool)) {
+            Some(fault) => Err(fault),
             None => Ok(format!("{} tools, {bytes} bytes", tools.len())),
         }
     }
 
+    /// An old client sees the same tools.
+    fn same_tools(&mut self) -> Result<String, String> {
+        let modern = self.ask("tools/list", json!({}), true)?;
+        let old = self.ask("tools/list", json!({}), false)?;
+        if old["tools"] == modern["tools"] && old.get("ttlMs").is_none() {
+            Ok("the same".to_owned())
+        } else {
+            Err("the list has another shape".to_owned())
+        }
+    }
+
     fn call(&mut self, tool: &str, arguments: Value) -> Result<Value, String> {
-        let seen = self.ask("tools/call", json!({"name": tool, "arguments": arguments}), true)?;
+        self.call_as(tool, &arguments, true)
+    }
+
+    fn call_as(&mut self, tool: &str, arguments: &Value, is_modern: bool) -> Result<Value, String> {
+        let params = json!({"name": tool, "arguments": arguments});
+        let seen = self.ask("tools/call", params, is_modern)?;
         if seen["isError"] == true {
             return Err(seen["content"][0]["text"]
                 .as_str()

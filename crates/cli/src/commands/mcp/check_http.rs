@@ -9,6 +9,14 @@ use crate::workspace_link::Place;
 const TIME: Duration = Duration::from_secs(5);
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
 
+/// Where a running workspace serves `/mcp`, if it does.
+pub(super) fn served(place: &Place) -> Option<SocketAddr> {
+    let address = place.running().ok()??.local_address();
+    let cookie = place.require_directory().ok()?.cookie().ok()??;
+    let answered = status(address, &address.to_string(), None, cookie.expose());
+    (answered == Some(200)).then_some(address)
+}
+
 /// What is found there; `None` where no workspace runs or the route is off.
 pub(super) fn look(place: &Place) -> Option<Result<String, String>> {
     let address = place.running().ok()??.local_address();

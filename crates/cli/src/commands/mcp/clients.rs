@@ -1,5 +1,6 @@
 //! What goes into the settings of a client. Tokens never do: the name of a variable stands for one.
 
+use std::net::SocketAddr;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -48,6 +49,39 @@ pub(crate) fn snippet(client: &str, program: &Path) -> Result<String, Fault> {
     })
 }
 
+/// The variable that holds a token; its name is written, never what it holds.
+const TOKEN: &str = "BEAMTALK_MCP_TOKEN";
+
+/// The snippet for a client that speaks HTTP.
+pub(crate) fn http_snippet(client: &str, address: SocketAddr) -> Option<String> {
+    let url = format!("http://{address}/mcp");
+    let pretty = |value: Value| serde_json::to_string_pretty(&value).ok();
+    let bearer = |token: &str| json!({"Authorization": format!("Bearer {token}")});
+    let variable = bearer(&format!("${{{TOKEN}}}"));
+    match client {
+        "claude-code" => {
+            pretty(json!({"mcpServers": {"beamtalk": {"type": "http", "url": url, "headers": variable}}}))
+        }
+        "cursor" => {
+            let headers = bearer(&format!("${{env:{TOKEN}}}"));
+            pretty(json!({"mcpServers": {"beamtalk": {"url": url, "headers": headers}}}))
+        }
+        "gemini" => pretty(json!({"mcpServers": {"beamtalk": {"httpUrl": url, "headers": variable}}})),
+        "vscode" => {
+            let headers = bearer("${input:beamtalk-token}");
+            let input = json!({"type": "promptString", "id": "beamtalk-token", "description": "Token of Beamtalk", "password": true});
+            let server = json!({"type": "http", "url": url, "headers": headers});
+            pretty(json!({"inputs": [input], "servers": {"beamtalk": server}}))
+        }
+        "codex" => Some(format!(
+            "[mcp_servers.beamtalk]\nurl = {}\nbearer_token_env_var = \"{TOKEN}\"",
+            Value::from(url)
+        )),
+        // These start programs.
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,5 +98,20 @@ mod tests {
                 assert!(serde_json::from_str::<Value>(&text).is_ok(), "{text}");
             }
         }
+    }
+
+    #[test]
+    fn snippets_for_http_name_a_variable_and_hold_no_token() {
+        let address = "127.0.0.1:8080".parse().expect("an address");
+        for client in ["claude-code", "vscode", "codex", "cursor", "gemini"] {
+            let text = http_snippet(client, address).expect(client);
+            assert!(text.contains("http://127.0.0.1:8080/mcp"), "{text}");
+            assert!(
+                text.contains(TOKEN) || text.contains("\"password\": true"),
+                "{text}"
+            );
+            assert!(!text.contains("btk_"), "{text}");
+        }
+        assert_eq!(http_snippet("zed", address), None);
     }
 }

@@ -35,7 +35,7 @@ use crate::workspace_link::{Place, connect};
 /// Output of an evaluation that is kept.
 const OUTPUT_BYTES: usize = 64 * 1024;
 /// Events that wait for whoever follows.
-const EVENTS: usize = 1_024;
+const EVENTS: usize = 256;
 /// Programs of tools that run at the same time.
 const PROGRAMS: usize = 3;
 
@@ -307,6 +307,25 @@ impl Workspace {
             is_truncated,
         })
     }
+}
+
+/// What the loop does not do, in words that can be acted on.
+fn refused(kind: &str) -> HostError {
+    let (message, hint) = match kind {
+        "not_found" => (
+            "the loop has no event of that name",
+            "loop_graph names its events",
+        ),
+        "pattern" => (
+            "the value does not fit the pattern of the event",
+            "devloop.toml has the pattern, below [event.NAME]",
+        ),
+        _ => {
+            let body = ErrorBody::new(ErrorKind::InvalidParameter, format!("the loop refuses: {kind}"));
+            return Box::new(body.hint("loop_status names what the loop has"));
+        }
+    };
+    Box::new(ErrorBody::new(ErrorKind::InvalidParameter, message).hint(hint))
 }
 
 /// Whether an operation can be interrupted.
@@ -592,9 +611,7 @@ fn ask_loop(root: &Path, command: LoopCommand) -> Result<Value, HostError> {
                 continue;
             }
             LoopAnswer::Lines => text.into(),
-            LoopAnswer::Error(kind) => {
-                return Err(error("invalid_parameter", format!("the loop refuses: {kind}")));
-            }
+            LoopAnswer::Error(kind) => return Err(refused(&kind)),
             LoopAnswer::Done | LoopAnswer::Stopping | LoopAnswer::Finished { .. } | LoopAnswer::Runs(_) => {
                 Value::Null
             }

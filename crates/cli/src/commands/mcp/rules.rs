@@ -166,7 +166,7 @@ fn toolsets(arguments: &Asked, user: &McpConfig) -> Result<Vec<Toolset>, Fault> 
 
 /// The names of all tools there are.
 fn listed_names() -> Vec<String> {
-    beamtalk_mcp::schemas().keys().cloned().collect()
+    beamtalk_mcp::names().map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ use crate::exit::Exit;
 
 /// Lines that are read ahead.
 const AHEAD: usize = 16;
+/// After so long without a line the server gives back what it does not need.
+const REST: Duration = Duration::from_secs(1);
 /// How long what runs may take to end by itself once the input has ended.
 const LAST_CALLS: Duration = Duration::from_millis(250);
 /// How long writing what is ready may take after the end.
@@ -54,6 +56,7 @@ async fn talk(host: Rc<Workspace>, settings: Rc<Settings>) -> anyhow::Result<Exi
     if let Some(line) = first {
         session.receive(line);
     }
+    let mut is_resting = false;
     loop {
         let next = async {
             session.room().await;
@@ -69,9 +72,15 @@ async fn talk(host: Rc<Workspace>, settings: Rc<Settings>) -> anyhow::Result<Exi
                 // Nobody reads any more.
                 None => break,
             },
+            () = tokio::time::sleep(REST), if !is_resting => {
+                crate::memory::give_back();
+                is_resting = true;
+                continue;
+            }
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
         }
+        is_resting = false;
     }
     let calls_end = Instant::now() + LAST_CALLS;
     while !session.is_idle() {

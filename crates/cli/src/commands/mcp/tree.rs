@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use beamtalk_mcp::{HostError, TreeAct};
-use beamtalk_ninep::{Attachment, Error, File};
+use beamtalk_ninep::{Attachment, Error, File, Refusal};
 use beamtalk_wire::{ErrorBody, ErrorKind};
 use beamtalk_workspace::DoorFault;
 
@@ -133,6 +133,10 @@ fn once(tree: &Attachment, act: &TreeAct, wanted: &AtomicBool) -> Result<String,
             let names: Vec<String> = tree.list(path)?.into_iter().map(|stat| stat.name).collect();
             Ok(names.join("\n"))
         }
+        TreeAct::Read(path) if tree.is_directory(path)? => Err(Error::Refused(Refusal::new(
+            21,
+            "is a directory: list_files shows what is in it",
+        ))),
         TreeAct::Read(path) => {
             let mut file = tree.open(path, 0)?;
             let text = read(&mut file, wanted)?;

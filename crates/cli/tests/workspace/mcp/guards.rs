@@ -391,11 +391,28 @@ fn the_check_tells_what_works() {
         "{text}"
     );
     assert!(text.contains("2 + 3 is 5, twice"));
+    assert!(text.contains("tools as an old client sees them"), "{text}");
+    // Where nothing may run it is no fault that nothing does, and nobody is asked.
+    let reading = home.run(&["mcp", "--check", "--policy", "read-only"]);
+    let told = String::from_utf8_lossy(&reading.stdout).into_owned();
+    assert!(
+        reading.status.success() && told.contains("evaluate: not tried"),
+        "{told}"
+    );
     let printed = home.run(&["mcp", "--print-config", "claude-code"]);
     let printed: Value = serde_json::from_slice(&printed.stdout).expect("JSON");
     assert_eq!(
         printed["mcpServers"]["beamtalk"]["args"],
         json!(["mcp", "--start"])
+    );
+    // A desktop client has no directory of its own.
+    let project = home.project().join("elsewhere");
+    std::fs::create_dir_all(&project).expect("a directory");
+    let place = project.display().to_string();
+    let printed = home.run(&["mcp", "--print-config", "claude-desktop", "--project", &place]);
+    assert!(
+        String::from_utf8_lossy(&printed.stdout).contains("elsewhere"),
+        "{printed:?}"
     );
     let tools = home.run(&["mcp", "--list-tools"]);
     assert_eq!(String::from_utf8_lossy(&tools.stdout).lines().count(), 20);

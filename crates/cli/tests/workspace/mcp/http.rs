@@ -458,4 +458,37 @@ fn the_check_looks_at_the_route_as_a_stranger_would() {
     let text = String::from_utf8_lossy(&checked.stdout);
     assert!(checked.status.success(), "{text}");
     assert!(text.contains("✅ HTTP: http://127.0.0.1:"), "{text}");
+    // Settings for it are told beside those for the pipe, and name a variable where a token goes.
+    for (client, shown) in [
+        ("claude-code", "${BEAMTALK_MCP_TOKEN}"),
+        ("codex", "bearer_token_env_var"),
+        ("vscode", "\"password\": true"),
+        ("gemini", "httpUrl"),
+    ] {
+        let printed = home.run(&["mcp", "--print-config", client]);
+        let (own, other) = (
+            String::from_utf8_lossy(&printed.stdout),
+            String::from_utf8_lossy(&printed.stderr),
+        );
+        assert!(own.contains("--start") && !own.contains("http://"), "{own}");
+        assert!(other.contains("/mcp") && other.contains(shown), "{other}");
+        assert!(!other.contains("btk_"), "{other}");
+    }
+}
+
+/// To an old client 404 means that its session is gone: a method that is not there has another answer.
+#[test]
+fn an_old_client_keeps_its_session_after_an_unknown_method() {
+    let home = started("mcp-oldmethod", &["--mcp-http"]);
+    let http = Http::new(&home, &home.cookie());
+    let id = http.initialize();
+    for method in ["subscriptions/listen", "tasks/get", "logging/setLevel", "no/such"] {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {}});
+        let answer = http.raw("POST", &[("Mcp-Session-Id", &id)], body.to_string().as_bytes());
+        assert_eq!(
+            (answer.status, &answer.json()["error"]["code"]),
+            (200, &json!(-32601)),
+            "{method}"
+        );
+    }
 }

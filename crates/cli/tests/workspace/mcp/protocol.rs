@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::Mcp;
-use crate::home::Home;
+use crate::home::{Home, wait_until};
 use crate::project::started;
 
 const LEAN: [&str; 20] = [
@@ -347,4 +347,31 @@ fn hostile_lines_leave_the_server_alive() {
         }
     }
     assert_eq!(mcp.end().0, Some(0));
+}
+
+/// A server that waits gives back what only its start and its first calls needed.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_server_that_waits_needs_little() {
+    let home = started("mcp-memory", &[]);
+    let mut mcp = Mcp::start(&home, &[]);
+    mcp.ask("tools/list", json!({}));
+    mcp.good("evaluate", json!({"code": "1 + 2"}));
+    let status = format!("/proc/{}/status", mcp.child.id());
+    let code = || -> u64 {
+        let text = std::fs::read_to_string(&status).expect("a process");
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("RssFile"))
+            .expect("a size");
+        line.split_whitespace()
+            .nth(1)
+            .and_then(|size| size.parse().ok())
+            .expect("a number")
+    };
+    let busy = code();
+    wait_until("the code is given back", Duration::from_secs(30), || {
+        code() < busy / 2
+    });
+    assert_eq!(mcp.good("evaluate", json!({"code": "1 + 2"}))["value"], 3);
 }

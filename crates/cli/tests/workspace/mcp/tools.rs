@@ -40,6 +40,84 @@ fn arguments_that_do_not_fit_are_named_and_nothing_runs() {
     }
 }
 
+/// An error says what to do next: the name that was meant, or the tool that knows.
+#[test]
+fn errors_lead_on() {
+    let home = started("mcp-hints", &[]);
+    let mut mcp = Mcp::start(&home, &[]);
+    let hint = |error: &Value| error["hint"].as_str().unwrap_or_default().to_owned();
+    for tool in ["read_source", "docs"] {
+        let error = mcp.bad(tool, json!({"class": "Lmap"}));
+        assert_eq!(error["kind"], "class_not_found", "{error}");
+        assert!(
+            hint(&error).contains("'Lamp'") && hint(&error).contains("list_classes"),
+            "{error}"
+        );
+    }
+    for (tool, given, kind, word) in [
+        (
+            "read_source",
+            json!({"class": "Lamp", "selector": "frob"}),
+            "selector_not_found",
+            "read_source",
+        ),
+        ("evaluate", json!({"code": "1 +"}), "compile_failed", "check_code"),
+        (
+            "inspect",
+            json!({"actor": "<0.1.0>"}),
+            "invalid_actor",
+            "list_actors",
+        ),
+        (
+            "save_class",
+            json!({"path": "src/lamp.bt", "source": "Object subclass: Lamp\n"}),
+            "target_exists",
+            "save_method",
+        ),
+    ] {
+        let error = mcp.bad(tool, given);
+        assert_eq!(error["kind"], kind, "{error}");
+        assert!(hint(&error).contains(word), "{error}");
+    }
+    // What excludes each other is not taken together.
+    for (tool, given) in [
+        ("show_codegen", json!({"code": "1", "class": "Lamp"})),
+        ("show_codegen", json!({})),
+        ("diff_change", json!({"seq": 1, "class": "Lamp"})),
+        ("docs", json!({"class": "Lamp", "erlang_module": "lists"})),
+        ("inspect", json!({"actor": "<0.1.0>", "binding": "x"})),
+    ] {
+        let error = mcp.bad(tool, given);
+        assert_eq!(error["kind"], "invalid_parameter", "{tool} {error}");
+        assert!(
+            error["message"]
+                .as_str()
+                .is_some_and(|text| text.contains("give either")),
+            "{error}"
+        );
+    }
+    let odd = mcp.bad("test", json!({"jobs": 0}));
+    assert_eq!(odd["details"]["expected"], "an integer of 1 to 64");
+}
+
+/// What was added and taken away again is no difference to the file; what is still in the file is.
+#[test]
+fn a_class_differs_from_its_file_only_while_it_does() {
+    let home = started("mcp-differs", &[]);
+    let mut mcp = Mcp::start(&home, &["--toolsets", "all"]);
+    let differs = |mcp: &mut Mcp| mcp.good("read_source", json!({"class": "Lamp"}))["disk_differs"].clone();
+    assert_eq!(differs(&mut mcp), false);
+    mcp.good(
+        "save_method",
+        json!({"class": "Lamp", "selector": "frob", "source": "frob => 1"}),
+    );
+    assert_eq!(differs(&mut mcp), true);
+    mcp.good("remove_method", json!({"class": "Lamp", "selector": "frob"}));
+    assert_eq!(differs(&mut mcp), false);
+    mcp.good("remove_method", json!({"class": "Lamp", "selector": "toggle"}));
+    assert_eq!(differs(&mut mcp), true);
+}
+
 /// Example 21: without a workspace what needs none answers and the rest says how to get one; with `--start` the first call
 /// that needs one starts it, once.
 #[test]

@@ -1,11 +1,16 @@
 //! Files of the agents' tree. A write counts as the tool that does the same.
 
+use std::time::Duration;
+
 use super::{Context, Failure, Text};
 use crate::confirmation::Effect;
 use crate::data::Data;
 use crate::host::{Host, HostError, failure};
 use crate::settings::LoopRight;
 use crate::tools::parts::{input, output};
+
+/// How long a file may take to be read.
+const READ_TIME: Duration = Duration::from_secs(10);
 
 input! {
     TreePath {
@@ -21,12 +26,13 @@ output! {
     }
 }
 
-/// A path in the tree: no way up, and none to tokens.
+/// A path in the tree: no way up, none to tokens, none to what the daemon writes down about its clients.
 fn place(path: &str) -> Result<String, HostError> {
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     let is_odd = |part: &&str| matches!(*part, "" | "." | "..") || part.contains('\0');
     let is_root = parts == [""];
-    if (!is_root && parts.iter().any(is_odd)) || parts.contains(&"tokens") {
+    let is_closed = |part: &&str| matches!(*part, "tokens" | "audit");
+    if (!is_root && parts.iter().any(is_odd)) || parts.iter().any(is_closed) {
         return Err(denied(path));
     }
     Ok(parts.join("/"))
@@ -34,7 +40,8 @@ fn place(path: &str) -> Result<String, HostError> {
 
 fn denied(path: &str) -> HostError {
     let shown = crate::escape(&path.chars().take(200).collect::<String>());
-    failure("path_denied", format!("'{shown}' is not open to tools"))
+    let error = failure("path_denied", format!("'{shown}' is not open to tools"));
+    Box::new(error.hint("list_files shows the tree; some tool does what may be done, see their descriptions"))
 }
 
 pub(crate) async fn list_files<H: Host>(context: &Context<'_, H>, input: TreePath) -> Result<Names, Failure> {
@@ -45,8 +52,17 @@ pub(crate) async fn list_files<H: Host>(context: &Context<'_, H>, input: TreePat
 }
 
 pub(crate) async fn read_file<H: Host>(context: &Context<'_, H>, input: TreePath) -> Result<Text, Failure> {
+    let read = context.read(place(&input.path)?);
+    let Ok(text) = tokio::time::timeout(READ_TIME, read).await else {
+        let error = failure(
+            "agents",
+            "the file has no end: it tells what happens as it happens",
+        );
+        let error = error.hint("read the file without 'follow' or 'events', or read_output of a session");
+        return Err(Failure::Error(Box::new(error)));
+    };
     Ok(Text {
-        text: Data::new(context.read(place(&input.path)?).await?),
+        text: Data::new(text?),
     })
 }
 
@@ -149,7 +165,14 @@ pub(crate) async fn write_file<H: Host>(
         context.loop_right(needed)?;
     }
     if deed.loses {
-        context.confirm(None, effect(&path, &input.text, &deed))?;
+        let asked = context.confirm(None, effect(&path, &input.text, &deed));
+        asked.map_err(|failure| match failure {
+            // There is no argument to confirm it with.
+            Failure::Error(error) => Failure::Error(Box::new(
+                error.hint("a client that can ask the person can do this, or they do it themselves"),
+            )),
+            other => other,
+        })?;
     }
     if deed.tools.contains(&"create_session") {
         context.pace_sessions()?;
@@ -181,7 +204,14 @@ mod tests {
     fn paths_stay_in_the_tree_and_away_from_tokens() {
         assert_eq!(place("/agents/list").ok().as_deref(), Some("agents/list"));
         assert_eq!(place("").ok().as_deref(), Some(""));
-        for odd in ["agents/../tokens", "agents/tokens", "tokens", "a//b", "./a"] {
+        for odd in [
+            "agents/../tokens",
+            "agents/tokens",
+            "tokens",
+            "agents/audit",
+            "a//b",
+            "./a",
+        ] {
             assert_eq!(
                 place(odd)
                     .err()

@@ -44,7 +44,8 @@ fn description(text: &str) -> String {
 
 async fn items<H: Host>(context: &Context<'_, H>, place: &str, keyword: &str) -> Result<Items, Failure> {
     let mut found = Vec::new();
-    for name in context.names(place).await? {
+    let names = context.names(place).await?;
+    for name in names.into_iter().filter(|name| !name.starts_with('.')) {
         let text = context.read(format!("{place}/{name}")).await?;
         let about = description(&text);
         let plain = name.trim_end_matches(".md").to_owned();
