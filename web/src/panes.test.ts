@@ -52,9 +52,9 @@ test("workspace: what came back is not trusted", () => {
 });
 
 test("transcript: pieces become lines", () => {
-  let lines = add(none, [{ text: "a", at: 1 }, { text: "b\nc\n", at: 2 }, { text: "\nd", at: 3 }]);
+  let lines = add(none, [{ text: "a", at: 1, seq: 1, by: null }, { text: "b\nc\n", at: 2, seq: 1, by: null }, { text: "\nd", at: 3, seq: 1, by: null }]);
   assert.deepEqual(lines.lines.map((line) => line.text), ["ab", "c", "", "d"]);
-  lines = add(lines, [{ text: "e\n", at: 4 }]);
+  lines = add(lines, [{ text: "e\n", at: 4, seq: 1, by: null }]);
   assert.deepEqual(lines.lines.map((line) => line.text), ["ab", "c", "", "de"]);
   assert.equal(gap(lines, 1204, 5).lines.at(-1)?.text, "1,204 entries are gone");
   assert.equal(found(lines.lines, "DE").length, 1);
@@ -62,7 +62,7 @@ test("transcript: pieces become lines", () => {
 
 test("transcript: many lines are bounded, none is counted twice", () => {
   let lines = none;
-  for (let round = 0; round < 30; round += 1) lines = add(lines, Array.from({ length: 1000 }, (_, at) => ({ text: `${round * 1000 + at}\n`, at: 0 })));
+  for (let round = 0; round < 30; round += 1) lines = add(lines, Array.from({ length: 1000 }, (_, at) => ({ text: `${round * 1000 + at}\n`, at: 0, seq: 1, by: null })));
   assert.equal(lines.lines.length, MOST);
   assert.equal(lines.dropped + lines.lines.length, 30_000);
   assert.equal(lines.lines.at(-1)?.text, "29999");

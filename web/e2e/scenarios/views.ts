@@ -41,7 +41,7 @@ stage.test("numbers are a list, a chart and a histogram, and the chart is a tabl
 stage.test("dictionaries in a list are a table: sorted, searched, opened", async () => {
   await inspect("#(#{#name => \"Bo\", #age => 7}, #{#name => \"Al\", #age => 41}, #{#name => \"Cy\", #age => 5})", "people");
   await tab("Table").click();
-  const rows = inspector().getByRole("listbox", { name: "Table" }).getByRole("option");
+  const rows = inspector().getByRole("grid", { name: "Table" }).getByRole("row");
   await inspector().getByRole("button", { name: "age", exact: true }).click();
   await rows.first().getByText("\"Cy\"").waitFor();
   await inspector().getByRole("button", { name: /^age/ }).click();
@@ -84,7 +84,7 @@ stage.test("a class shows its methods and its place; an actor its process; a row
   await tab("Hierarchy").click();
   await inspector().getByText("this class").waitFor();
   await tab("Instances").click();
-  await inspector().getByRole("option").first().click();
+  await inspector().getByRole("grid").getByRole("row").first().click();
   await inspector().getByLabel("Message to the actor").waitFor();
 });
 

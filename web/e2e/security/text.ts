@@ -80,7 +80,7 @@ stage.test("S1 every text, as key, element, symbol, name of an actor and message
     await failed.getByText(shown(text).replaceAll("\n", "")).first().waitFor();
     await stage.choose("Actors");
     await pane("Actors").getByLabel("Filter actors").fill("Bad");
-    await pane("Actors").getByRole("option").first().waitFor();
+    await pane("Actors").getByRole("grid").getByRole("row").first().waitFor();
     await unharmed();
   }
   await pane("Actors").getByLabel("Filter actors").fill("");
@@ -93,7 +93,7 @@ stage.test("S1 comments, sources, actors, bindings, tests and the log", async ()
   await pane("Classes").getByText(/class comment <\/textarea><iframe/).waitFor();
   await unharmed();
   await stage.choose("Actors");
-  await pane("Actors").getByRole("option", { name: /Bad/ }).first().click();
+  await pane("Actors").getByRole("grid").getByRole("row", { name: /Bad/ }).first().click();
   await pane("Actors").getByRole("button", { name: "Inspect" }).click();
   await pane("Inspector").getByRole("option").filter({ hasText: BAD }).first().waitFor();
   await stage.choose("Bindings");
@@ -109,7 +109,7 @@ stage.test("S1 comments, sources, actors, bindings, tests and the log", async ()
   await pane("Supervision").getByText("Bad").first().waitFor();
   await stage.choose("Changes");
   await stage.choose("Audit");
-  await pane("Audit").getByRole("option").first().waitFor();
+  await pane("Audit").getByRole("grid").getByRole("row").first().waitFor();
   await unharmed();
 });
 

@@ -4,14 +4,14 @@ import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { actionsOf, focused, keyText, type Action } from "../kernel/actions";
-import { PANES, PRESETS } from "../kernel/layout";
+import { PANES } from "../kernel/layout";
 import { recent } from "../kernel/recent";
 import { go, parse as parseRoute } from "../kernel/routes";
 import { client, fault, isOwner } from "../kernel/store";
 import { match, visible } from "../kernel/text";
 import type { DocumentInfo } from "../wire/protocol";
 import { allowed, commandOf } from "./commands";
-import { layout, reveal } from "./dock";
+import { LAYOUTS, layoutName, layoutNames, openLayout, reveal } from "./dock";
 import { LETTERS, TITLES } from "./panes";
 
 export const isPaletteOpen = signal(false);
@@ -106,7 +106,7 @@ function entriesFor(text: string, actions: Action[]): Entry[] {
   const panes = PANES.filter((pane) => isOwner.value || pane !== "audit").map((pane) => ({
     text: TITLES[pane], detail: `g ${Object.keys(LETTERS).find((letter) => LETTERS[letter] === pane) ?? ""}`, run: () => reveal(pane, true),
   }));
-  const presets = Object.keys(PRESETS).map((name) => ({ text: `Layout: ${name}`, detail: "preset", run: () => { layout.value = structuredClone(PRESETS[name] ?? layout.value); } }));
+  const presets = layoutNames().map((name) => ({ text: `Layout: ${LAYOUTS[name] ?? name}`, detail: name === layoutName.value ? "shown" : "layout", run: () => openLayout(name) }));
   // A link may have named what is not there: that is no place.
   const isKnown = (kind: string, name: string): boolean =>
     kind === "class" ? classes.includes(name.replace(/\.class$/u, "")) : selectors.some(([selector]) => selector === name);

@@ -30,11 +30,11 @@ export function Rows({ view, sort, find, onSort, onFind, onFrom, onOpen }: Props
   return (
     <>
       {total > 8 || find !== "" ? <div class="bar"><input type="search" aria-label={`Find in ${view.title}`} placeholder="find" value={find} onInput={(event) => onFind(event.currentTarget.value)} /><span class="muted number">{grouped(total)} {total === 1 ? "row" : "rows"}</span>{view.order === "unsorted" ? <span class="muted">unsorted</span> : null}</div> : null}
-      <div class="heads">
-        {columns.map((column, at) => <button key={column.title} style={width(at)} class={column.kind === "number" ? "number" : ""} onClick={() => onSort(sort === column.title ? `-${column.title}` : column.title)}>{visible(column.title)}{sort === column.title ? " ↑" : sort === `-${column.title}` ? " ↓" : ""}</button>)}
+      <div class="heads" role="row">
+        {columns.map((column, at) => <span key={column.title} role="columnheader" style={width(at)} class={column.kind === "number" ? "number" : ""} aria-sort={sort === column.title ? "ascending" : sort === `-${column.title}` ? "descending" : "none"}><button onClick={() => onSort(sort === column.title ? `-${column.title}` : column.title)}>{visible(column.title)}{sort === column.title ? " ↑" : sort === `-${column.title}` ? " ↓" : ""}</button></span>)}
       </div>
       {rows.length === 0 ? <div class="empty">{find === "" ? "Nothing here." : `Nothing with '${visible(find)}' in it.`}</div> : (
-        <List label={view.title} items={rows} keyOf={(_row, at) => String(from + at)} selected={selected} onSelect={(row, at) => { select(String(from + at)); open(row); }} row={(row) => row.cells.map((cell, at) => (
+        <List label={view.title} role="grid" items={rows} keyOf={(_row, at) => String(from + at)} selected={selected} onSelect={(row, at) => { select(String(from + at)); open(row); }} row={(row) => row.cells.map((cell, at) => (
           <span key={at} style={width(at)} class={`code cut ${columns[at]?.kind === "number" ? "number" : ""}`} title={visible(cell.text).slice(0, 500)}>{visible(cell.text).slice(0, 300)}</span>
         ))} />
       )}
