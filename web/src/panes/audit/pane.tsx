@@ -10,16 +10,9 @@ import { go, note, place } from "../../kernel/routes";
 import { Problem } from "../../parts/fault";
 import { List } from "../../parts/list";
 import { useAnswer, useKept } from "../../parts/use";
+import { gapsOf } from "./model";
 
 const text = (value: unknown): string => (typeof value === "string" ? value : value === null || value === undefined ? "" : JSON.stringify(value));
-
-/** Numbers that are nowhere: between records that are shown, else before those the daemon names. */
-function gapsOf(seqs: readonly number[], before: readonly number[]): string[] {
-  return before.map((seq) => {
-    const last = seqs.filter((one) => one < seq).reduce((most, one) => Math.max(most, one), 0);
-    return last === 0 ? `records before ${grouped(seq)} are missing` : last + 1 === seq - 1 ? `seq ${grouped(seq - 1)} is missing` : `seq ${grouped(last + 1)}–${grouped(seq - 1)} are missing`;
-  });
-}
 
 export default function Audit({ isVisible }: PaneProps): JSX.Element {
   const [filter, setFilter] = useKept("audit", "filter", "");

@@ -14,7 +14,7 @@ export const MOST = 10_000;
 const mark = (entry: Entry): string => `${entry.time} ${entry.level} ${entry.msg}`;
 
 /** Both together: what came both ways stands once. Two equal entries of one way are two. */
-export function joined(old: readonly Entry[], fresh: readonly Entry[]): Entry[] {
+export function together(old: readonly Entry[], fresh: readonly Entry[]): Entry[] {
   const left = new Map<string, number>();
   for (const entry of old) left.set(mark(entry), (left.get(mark(entry)) ?? 0) + 1);
   const more = fresh.filter((entry) => {

@@ -14,7 +14,7 @@ import { Problem } from "../../parts/fault";
 import { List } from "../../parts/list";
 import { useKept } from "../../parts/use";
 import type { ErrorBody } from "../../wire/protocol";
-import { frames, joined, MOST, type Entry } from "./model";
+import { frames, together, MOST, type Entry } from "./model";
 
 const LEVELS = ["error", "warning", "notice", "info", "debug"] as const;
 const entries = signal<readonly Entry[]>([]);
@@ -68,7 +68,7 @@ function readFiles(): void {
     problem.value = null;
     const told = [...entries.value, ...fresh];
     fresh = [];
-    entries.value = joined(answer.entries.map(entryOf), told).filter((entry) => entry.time > cleared);
+    entries.value = together(answer.entries.map(entryOf), told).filter((entry) => entry.time > cleared);
   }, (cause: unknown) => { problem.value = fault(cause); });
 }
 

@@ -10,23 +10,22 @@ import { setDiagnostics } from "@codemirror/lint";
 import { addResult, dropResults, pinned, resultPlaces, results as resultField } from "../../editor/results";
 import { shown, surface } from "../../editor/surface";
 import { keyText, offer } from "../../kernel/actions";
-import { arrived, clash, forget as forgetText, keep, kept, names } from "../../kernel/desk";
+import { arrived, clash, keep, kept, names } from "../../kernel/desk";
 import { inspect } from "../../kernel/inspect";
 import type { PaneProps } from "../../kernel/layout";
 import { stretch } from "../../kernel/merge";
-import { alarm, ask, page, toast } from "../../kernel/notices";
-import { note, place as route } from "../../kernel/routes";
+import { alarm, page, toast } from "../../kernel/notices";
+import { place as route } from "../../kernel/routes";
 import { client, epoch, fault, frameListeners, insertion, isFrozen, isOnline, isOwner, running, status, workspaceName } from "../../kernel/store";
 import { byteOffset, placeOfByte } from "../../kernel/text";
 import type { Frame } from "../../wire/client";
 import { OpError } from "../../wire/client";
 import { Act } from "../../parts/act";
+import { buffer, buffers, newBuffer, openBuffer, removeBuffer } from "./buffers";
 import { Clash } from "./clash";
 import { begun, findPlace, heard, mark, readAbout, report, type About, type Result } from "./model";
 import { ResultView, type Acts } from "./result";
 
-const buffer = signal("main");
-const buffers = signal<string[]>(["main"]);
 const isEmpty = signal(true);
 /** All results of this session, by request. They outlive the pane, so that closing it loses nothing. */
 const results = new Map<string, Signal<Result>>();
@@ -254,11 +253,6 @@ function clear(): void {
   for (const id of [...results.keys()]) if (results.get(id)?.peek().state !== "running" && !pinned.has(id)) forget(id);
 }
 
-function openBuffer(name: string): void {
-  buffer.value = name;
-  note("workspace", ...(name === "main" ? [] : [name]));
-}
-
 /** Erlang as it is made of the input at the caret. */
 async function showGenerated(): Promise<void> {
   if (view === null) return;
@@ -270,23 +264,6 @@ async function showGenerated(): Promise<void> {
   } catch (cause) {
     status.value = fault(cause).message;
   }
-}
-
-async function removeBuffer(name: string): Promise<void> {
-  const text = kept(`scratch/${name}`) ?? "";
-  if (text !== "" && !(await ask(`Remove the buffer ${name}?`, `Its text of ${text.split("\n").length} lines is forgotten.`, "Remove"))) return;
-  openBuffer("main");
-  buffers.value = buffers.value.filter((one) => one !== name);
-  forgetText(`scratch/${name}`);
-}
-
-function newBuffer(): void {
-  const taken = new Set(buffers.value);
-  if (taken.size >= 50) return toast("50 buffers are the most");
-  let number = 2;
-  while (taken.has(`buffer-${number}`)) number += 1;
-  buffers.value = [...buffers.value, `buffer-${number}`];
-  openBuffer(`buffer-${number}`);
 }
 
 const SIGNS = ["#", "[", "]", ":=", "^"];
