@@ -122,7 +122,7 @@ stage.test("a link leads further in, the address follows, a value gets a name, a
   await stage.goTo("#/inspect/other");
   await pane("Inspector").getByRole("navigation", { name: "Path" }).getByText("other", { exact: true }).waitFor();
   await stage.goTo("#/inspect/nest/a");
-  await pane("Inspector").getByRole("option").filter({ hasText: "20" }).waitFor();
+  await pane("Inspector").locator(".column-view.last").getByRole("option").filter({ hasText: "20" }).waitFor();
   await pane("Inspector").getByRole("button", { name: "Back", exact: true }).click();
   await stage.page.waitForFunction(() => location.hash === "#/inspect/nest");
   await pane("Inspector").getByRole("option").filter({ hasText: "10" }).first().click();

@@ -105,6 +105,8 @@ export function names(prefix: string): string[] {
 /** Keep a text, half a second after the last of a row of changes. */
 export function keep(name: string, text: string, afterMs = 500): void {
   const item = items.get(name) ?? { text, version: 0, base: "", at: 0 };
+  // What came from another tab goes nowhere from here.
+  if (items.has(name) && item.text === text && !unsent.has(name) && afterMs > 0) return;
   item.text = text;
   item.at = Date.now();
   items.set(name, item);

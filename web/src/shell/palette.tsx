@@ -27,7 +27,7 @@ export interface Entry {
 }
 
 /** Classes and selectors, read once and after they changed. */
-const symbols = signal<{ classes: string[]; selectors: [string, string, string][] } | null>(null);
+const symbols = signal<{ classes: string[]; selectors: [string, string, string][]; names: string[] } | null>(null);
 let isStale = true;
 
 export function openPalette(text = ""): void {
@@ -37,10 +37,8 @@ export function openPalette(text = ""): void {
   isStale = false;
   client.request("nav-symbols", { scope: "all" }).then(
     ({ classes }) => {
-      symbols.value = {
-        classes: classes.map((one) => one.name),
-        selectors: classes.flatMap((one) => one.methods.map((method): [string, string, string] => [method.selector, one.name, method.side])),
-      };
+      const selectors = classes.flatMap((one) => one.methods.map((method): [string, string, string] => [method.selector, one.name, method.side]));
+      symbols.value = { classes: classes.map((one) => one.name), selectors, names: [...new Set(selectors.map(([selector]) => selector))] };
     },
     () => { isStale = true; },
   );
@@ -73,7 +71,7 @@ function openMethod(className: string, selector: string, side: string): void {
 
 function entriesFor(text: string, actions: Action[]): Entry[] {
   const rest = text.slice(1);
-  const { classes, selectors } = symbols.value ?? { classes: [], selectors: [] };
+  const { classes, selectors, names } = symbols.value ?? { classes: [], selectors: [], names: [] };
   if (text.startsWith("@") && rest.includes(">")) {
     const [name = "", typed = ""] = rest.split(">");
     const own = selectors.filter(([, owner]) => owner.toLowerCase() === name.toLowerCase());
@@ -84,7 +82,6 @@ function entriesFor(text: string, actions: Action[]): Entry[] {
   if (text.startsWith("#")) {
     const wantsSenders = rest.endsWith("<");
     const typed = wantsSenders ? rest.slice(0, -1) : rest;
-    const names = [...new Set(selectors.map(([selector]) => selector))];
     return best(typed, names, (name) => name).map((name) => ({
       text: name, detail: wantsSenders ? "senders" : "implementors", run: () => go(wantsSenders ? "senders" : "implementors", name),
     }));

@@ -156,7 +156,7 @@ export default function Changes({ isVisible }: PaneProps): JSX.Element {
                 {marked.has(row.entry.seq) ? <span class="ok" aria-label="selected">☑</span> : null}
                 <span class="code cut inner">{visible(nameOf(row.entry))}</span>
                 <span class="chip">{row.entry.kind}</span>
-                {row.entry.active ? null : <span class="muted">{row.entry.state}</span>}
+                {row.entry.active ? null : <span class="muted">{row.entry.settled ?? row.entry.state}</span>}
                 {findingsOf(row.entry, findings) === 0 ? null : <button class="chip warn" title="what the change breaks" onClick={() => go("class", row.entry.class, row.entry.selector ?? "")}>{count(findingsOf(row.entry, findings), "finding")}</button>}
                 {row.entry.intent === "ephemeral" ? <span class="chip info">tried</span> : null}
                 <span class={row.entry.author_kind === "agent" ? "chip accent" : "muted cut"}>{visible(authorOf(row.entry, sessionId.value))}</span>
