@@ -54,7 +54,7 @@ stage.test("19 actors and supervision are live: a killed child is restarted, mar
   await pane("Actors").getByLabel("Filter actors").fill(pid);
   await pane("Actors").getByRole("grid").getByRole("row").first().click();
   await pane("Actors").getByRole("button", { name: "Kill…" }).click();
-  await stage.page.getByRole("alertdialog").getByText(/^It ends at once\. Its supervisor Crew may start it again\.$/).waitFor();
+  await stage.page.getByRole("alertdialog").getByText(/^It ends at once\. Its supervisor (Crew|Hall)\S* may start it again\.$/).waitFor();
   await stage.page.getByRole("alertdialog").getByRole("button", { name: "Kill" }).click();
   await pane("Supervision").getByText("1 restart/min").first().waitFor();
   await pane("Supervision").getByText("restarted", { exact: true }).first().waitFor();

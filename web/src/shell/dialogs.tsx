@@ -5,6 +5,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { actionsOf, focused, keyText } from "../kernel/actions";
 import { alarmed, page, question, spoken, toasts, type Question } from "../kernel/notices";
+import { isOwner } from "../kernel/store";
 import { visible } from "../kernel/text";
 import { TITLES } from "./panes";
 
@@ -50,12 +51,16 @@ function Dialog({ asked }: { asked: Question }): JSX.Element {
 
 const ANYWHERE: [string, string][] = [
   ["Mod-K", "command palette"], ["Mod-.", "interrupt the evaluation"], ["F6, Shift-F6", "next, previous pane"],
-  ["Esc", "from a text to its pane"], ["Enter", "back into the text"], ["g + letter", "go to a pane"], ["f", "full screen"], ["r", "refresh"], ["?", "these keys"],
+  ["Esc", "from a text to its pane"], ["Enter", "back into the text"], ["g + letter", "go to a pane"], ["f, r", "full screen, refresh"], [".", "menu of the pane"], ["/", "palette"], ["?", "these keys"],
 ];
 const SURFACE: [string, string][] = [
   ["Mod-D, Mod-Enter", "do it"], ["Mod-P, Shift-Enter", "print it"], ["Mod-I", "inspect it"], ["Alt-Enter", "print it and write the value behind it"],
-  ["Mod-B", "browse the class or method at the caret"], ["Alt-N, Alt-M, Alt-R", "senders, implementors, references"], ["Ctrl-Space", "complete"], ["F1", "documentation"], ["Mod-S", "save"], ["Mod-F", "find"], ["Mod-/", "comment"],
+  ["Mod-B", "browse the class or method at the caret"], ["Alt-N, Alt-M, Alt-R", "senders, implementors, references"], ["Mod-click", "browse what is clicked"],
+  ["Ctrl-Space, Tab", "complete, accept"], ["F1", "documentation"], ["Mod-S", "save"], ["Alt-Shift-F", "format"], ["Alt-E, Alt-J", "select what is around, the next like it"],
+  ["Mod-F, Mod-Alt-G", "find, go to a line"], ["Mod-/, Alt-↑↓", "comment, move the line"], ["Ctrl-M", "Tab moves on instead of indenting"],
 ];
+
+const LISTS: [string, string][] = [["↑↓ Home End PgUp PgDn", "move"], ["←→", "close, open"], ["Enter", "open"], ["Mod-F", "filter"], ["Mod-C", "copy as text"]];
 
 /** Something to read above everything else, until it is closed. */
 function Sheet({ label, onClose, children }: { label: string; onClose: () => void; children: ComponentChildren }): JSX.Element {
@@ -81,7 +86,7 @@ function Sheet({ label, onClose, children }: { label: string; onClose: () => voi
 }
 
 function Keys(): JSX.Element {
-  const own = actionsOf(focused.value).flatMap((action): [string, string][] => (action.key === undefined ? [] : [[action.key, action.title]]));
+  const own = actionsOf(focused.value).filter((action) => isOwner.value || action.isChange !== true).flatMap((action): [string, string][] => (action.key === undefined ? [] : [[action.key, action.title]]));
   const part = (title: string, rows: [string, string][]): JSX.Element[] => [
     <h3 key={title} style={{ gridColumn: "1 / -1" }}>{title}</h3>,
     ...rows.flatMap(([key, does]) => [<span key={`${title}${key}`}><kbd>{keyText(key)}</kbd></span>, <span key={`${title}${key}does`}>{does}</span>]),
@@ -91,6 +96,7 @@ function Keys(): JSX.Element {
       <div class="keys">
         {own.length === 0 || focused.value === null ? null : part(TITLES[focused.value], own)}
         {part("In a text", SURFACE)}
+        {part("In a list", LISTS)}
         {part("Anywhere", ANYWHERE)}
       </div>
     </Sheet>

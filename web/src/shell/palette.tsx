@@ -127,7 +127,7 @@ export function Palette({ actions }: { actions: Action[] }): JSX.Element | null 
     return () => { if (document.activeElement === document.body) before.current?.focus(); };
   }, []);
   useEffect(() => { if (text.startsWith("/")) findDocuments(text.slice(1)); }, [text]);
-  const all = useMemo(() => [...actionsOf(focused.value), ...actions], [actions, focused.value]);
+  const all = useMemo(() => [...actionsOf(focused.value).filter((action) => isOwner.value || action.isChange !== true), ...actions], [actions, focused.value]);
   const entries: Entry[] = useMemo(() => (text.startsWith("=") ? [] : entriesFor(text, all)), [text, symbols.value, documents.value, all]);
   const leave = (): void => { isPaletteOpen.value = false; };
   const choose = (entry: Entry | undefined): void => {

@@ -44,7 +44,7 @@ function readOrder(text: string): { by: Order; isDescending: boolean } {
 async function supervisorOf(pid: string): Promise<string | null> {
   const { nodes } = await client.request("supervision-tree", {}).catch(() => ({ nodes: [] }));
   const parent = nodes.find((one) => one.pid === nodes.find((two) => two.pid === pid)?.parent);
-  return parent === undefined ? null : (parent.name ?? parent.class ?? parent.pid);
+  return parent === undefined ? null : (parent.class ?? parent.name ?? parent.pid);
 }
 
 export default function Actors({ isVisible }: PaneProps): JSX.Element {

@@ -140,3 +140,11 @@ export function replaced(before: string, after: string, text: string): { from: n
 export function hasMarks(text: string): boolean {
   return text.split("\n").some((line) => /^\s*(<<<<<<<|>>>>>>>)/.test(line));
 }
+
+/** A definition cut out of its file: its first line has lost the indentation the others have. */
+export function dedented(text: string): string {
+  const [first = "", ...rest] = text.split("\n");
+  if (/^\s/.test(first)) return text;
+  const least = Math.min(...rest.filter((line) => line.trim() !== "").map((line) => line.length - line.trimStart().length), 80);
+  return [first, ...rest.map((line) => line.slice(least === 80 ? 0 : Math.min(least, line.length - line.trimStart().length)))].join("\n");
+}

@@ -13,7 +13,7 @@ import { List } from "../../parts/list";
 import { Act } from "../../parts/act";
 import { useAnswer, useKept } from "../../parts/use";
 import type { AuthorKind, EntryView, ErrorBody, Finding, FlushAnswer } from "../../wire/protocol";
-import { Diff } from "./diff";
+import { Diff, DiffForm } from "./diff";
 import { authorOf, byFile, nameOf, sections } from "./model";
 import { ThreeWay } from "./three";
 
@@ -76,7 +76,7 @@ export default function Changes({ isVisible }: PaneProps): JSX.Element {
     const expect = Object.fromEntries(shown.map((entry) => [String(entry.seq), entry.sha256]));
     client.request("flush", { ...fields, expect }).then((done) => {
       setProblem(null);
-      toast(told(done));
+      if (done.conflicts.length === 0 || done.files.length > 0) toast(told(done));
       if (done.conflicts.length > 0) setProblem({ kind: "file_changed", message: `${count(done.conflicts.length, "file")} changed in the same place on disk and in the image`, hint: "Select the change and open the three-way view." });
       else if (done.skipped.some((one) => one.reason === "destructive")) void askDestructive(done);
       refresh();
@@ -171,7 +171,13 @@ export default function Changes({ isVisible }: PaneProps): JSX.Element {
           {isOwner.value ? <span class="right"><button class="plain" onClick={openThree}>Three-way</button> <button class="plain" onClick={() => act(client.request("take", { from: "image", file: conflict.file }), "the image's text was taken")}>Take image</button> <button class="plain" onClick={() => act(client.request("take", { from: "disk", file: conflict.file }), "the file's text was taken")}>Take disk</button></span> : null}
         </div>
       )}
-      {current !== null && current.active && conflict === null ? <div class="bar"><button class="plain" onClick={() => go("class", current.side === "class" ? `${current.class}.class` : current.class, current.selector ?? "")}>Open</button><Act onClick={() => flush({ class: current.class })}>Flush {visible(current.class)}</Act><Act onClick={() => void discard(current)}>Discard…</Act></div> : null}
+      {current === null ? null : (
+        <div class="bar">
+          <button class="plain" onClick={() => go("class", current.side === "class" ? `${current.class}.class` : current.class, current.selector ?? "")}>Open</button>
+          {current.active && conflict === null ? <><Act onClick={() => flush({ class: current.class })}>Flush {visible(current.class)}</Act><Act onClick={() => void discard(current)}>Discard…</Act></> : null}
+          <span class="right"><DiffForm /></span>
+        </div>
+      )}
       {current?.state === "waiting" && isOwner.value ? <div class="problem"><span>It waits since an earlier run.</span><span class="right"><button class="plain" onClick={() => act(client.request("restore", { seq: current.seq }), `${nameOf(current)} restored`)}>Restore</button> <button class="plain" onClick={() => act(client.request("discard", { seq: current.seq }), `${nameOf(current)} set aside`)}>Discard</button></span></div> : null}
       {current === null ? null : <Diff seq={current.seq} turn={turn} />}
     </div>

@@ -64,7 +64,7 @@ export default function Classes({ isVisible }: PaneProps): JSX.Element {
   }, [place.value, answer]);
   const newClass = (): void => setNaming(true);
   useEffect(() => { choosing.value = newClass; }, []);
-  useEffect(() => { if (className === null) return offer("classes", [{ title: "New class", key: "N", isChange: true, run: newClass }].filter(() => isOwner.value)); return undefined; }, [className, isOwner.value]);
+  useEffect(() => { if (className === null) return offer("classes", [{ title: "New class", key: "N", isChange: true, run: newClass }]); return undefined; }, [className]);
   const groups = protocols.answer?.protocols ?? [];
   const selectors = groups.filter((one) => protocol === "" || one.name === protocol).flatMap((one) => one.selectors.map((method) => ({ ...method, protocol: one.name })));
   const chosenRow = all.find((row) => row.name === className) ?? null;
@@ -75,7 +75,7 @@ export default function Classes({ isVisible }: PaneProps): JSX.Element {
       <div class="bar">
         <input type="search" aria-label="Filter classes" placeholder="filter classes" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />
         <select class="only-narrow" aria-label="Package" value={scope} onChange={(event) => setScope(event.currentTarget.value)}>{packages.map((one) => <option key={one.key} value={one.key}>{visible(one.title)}</option>)}</select>
-        <span class="sides"><button aria-pressed={form === "list"} onClick={() => setForm("list")}>List</button><button aria-pressed={form === "tree"} onClick={() => setForm("tree")}>Tree</button></span>
+        <span class="sides wide"><button aria-pressed={form === "list"} onClick={() => setForm("list")}>List</button><button aria-pressed={form === "tree"} onClick={() => setForm("tree")}>Tree</button></span>
         <span class="muted">{count(rows.length, "class").replace("classs", "classes")}</span>
         <span class="right"><Act onClick={newClass}>New class…</Act></span>
       </div>
@@ -119,12 +119,10 @@ export default function Classes({ isVisible }: PaneProps): JSX.Element {
             {(["source", "definition", "comment", "senders", "implementors", ...(sourceFile === null ? [] : ["file" as const]), "generated"] as const).map((one) => <button key={one} role="tab" aria-selected={tab.value === one} disabled={selector === null && (one === "senders" || one === "implementors")} onClick={() => { tab.value = one; }}>{one[0]?.toUpperCase()}{one.slice(1)}</button>)}
             <span class="right">
               <button title={`actors of ${className}`} onClick={() => go("actors", className)}>Instances</button>
-              <button title={`who names ${className}`} onClick={() => go("references", className)}>References</button>
-              {isOwner.value ? <button onClick={() => go("test", chosenRow?.is_test === true ? className : `${className}Test`)}>Tests</button> : null}
-              <Act kind="link" onClick={() => void removeClass(className)}>Remove class…</Act>
+              {isOwner.value ? <button title={`tests of ${className}`} onClick={() => go("test", chosenRow?.is_test === true ? className : `${className}Test`)}>Tests</button> : null}
             </span>
           </div>
-          {tab.value === "definition" ? <Definition className={className} isVisible={isVisible} />
+          {tab.value === "definition" ? <Definition className={className} isVisible={isVisible} onRemove={() => void removeClass(className)} />
             : tab.value === "comment" ? <Comment className={className} isVisible={isVisible} />
             : tab.value === "generated" ? <Generated className={className} selector={selector === "" ? null : selector} isVisible={isVisible} />
             : tab.value === "file" && sourceFile !== null ? <File key={sourceFile} path={sourceFile} line={null} />

@@ -140,7 +140,7 @@ export function Source({ className, side, selector, onSaved }: { className: stri
     { title: "New class", key: "N", isChange: true, run: () => choosing.value() },
     { title: "New method", key: "n", isChange: true, run: () => choose({ selector: "" }) },
     ...(selector === null ? [] : [{ title: "Save the method", key: "Mod-S", isChange: true, run: () => saving.current("save-method") }]),
-  ].filter((action) => isOwner.value || !action.isChange)), [selector, isOwner.value]);
+  ]), [selector]);
   if (selector === null) return <div class="empty"><span>Choose a method{isOwner.value ? <>, or <button class="link" onClick={() => choose({ selector: "" })}>write a new one</button></> : null}.</span></div>;
   const isUnflushed = (dirty.value[className] ?? []).includes(selector);
   return (

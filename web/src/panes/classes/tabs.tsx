@@ -6,6 +6,7 @@ import { surface } from "../../editor/surface";
 import { go } from "../../kernel/routes";
 import { client } from "../../kernel/store";
 import { visible } from "../../kernel/text";
+import { Act } from "../../parts/act";
 import { Problem } from "../../parts/fault";
 import { List } from "../../parts/list";
 import { useAnswer } from "../../parts/use";
@@ -13,7 +14,7 @@ import type { Site } from "../../wire/protocol";
 import { siteText } from "./model";
 import { changes } from "./state";
 
-export function Definition({ className, isVisible }: { className: string; isVisible: boolean }): JSX.Element {
+export function Definition({ className, isVisible, onRemove }: { className: string; isVisible: boolean; onRemove: () => void }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const { answer, error, again } = useAnswer(() => client.request("browse-class-definition", { class: className }), [className, changes.value], isVisible);
   useEffect(() => {
@@ -21,7 +22,13 @@ export function Definition({ className, isVisible }: { className: string; isVisi
     const view = surface({ parent: box.current, text: answer.definition, label: `Definition of ${className}`, isReadOnly: true });
     return () => view.destroy();
   }, [answer?.definition]);
-  return <div class="below"><Problem error={error} onDismiss={again} /><div class="surface" ref={box} /></div>;
+  return (
+    <div class="below">
+      <div class="bar"><span class="code cut">{visible(className)}</span><span class="right"><button class="plain" title={`who names ${className}`} onClick={() => go("references", className)}>References</button><Act onClick={onRemove}>Remove class…</Act></span></div>
+      <Problem error={error} onDismiss={again} />
+      <div class="surface" ref={box} />
+    </div>
+  );
 }
 
 export function Comment({ className, isVisible }: { className: string; isVisible: boolean }): JSX.Element {

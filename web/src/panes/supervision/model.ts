@@ -42,6 +42,12 @@ export function rows(nodes: readonly SupervisedProcess[], closed: ReadonlySet<st
   return found;
 }
 
+/** What a person calls it: the name somebody gave it, not one that was made for it. */
+export function titleOf(process: SupervisedProcess): string {
+  const name = process.name?.startsWith("beamtalk_") === true && process.class !== null ? null : process.name;
+  return name ?? process.class ?? process.pid;
+}
+
 /** Those with a text in them, and what is above them. */
 export function narrow(nodes: readonly SupervisedProcess[], text: string): readonly SupervisedProcess[] {
   if (text === "") return nodes;

@@ -13,7 +13,7 @@ import { Problem } from "../../parts/fault";
 import { List } from "../../parts/list";
 import { Act } from "../../parts/act";
 import { useAnswer, useKept } from "../../parts/use";
-import { narrow, recent, rows, type Happened, type Row } from "./model";
+import { narrow, recent, rows, titleOf, type Happened, type Row } from "./model";
 
 /** By supervisor and child. */
 const happened = signal<ReadonlyMap<string, Happened[]>>(new Map());
@@ -53,7 +53,7 @@ export default function Supervision({ isVisible }: PaneProps): JSX.Element {
   const stop = async (): Promise<void> => {
     if (current === null) return;
     const parent = answer?.nodes.find((one) => one.pid === current.parent);
-    if (!(await ask(`Stop ${current.name ?? current.class ?? current.pid}?`, parent === undefined ? "It is asked to end." : `It is asked to end; ${parent.name ?? parent.class ?? parent.pid} may start it again.`, "Stop"))) return;
+    if (!(await ask(`Stop ${titleOf(current)} ${current.pid}?`, parent === undefined ? "It is asked to end." : `It is asked to end; ${titleOf(parent)} may start it again.`, "Stop"))) return;
     client.request("kill", { actor: current.pid }).then(() => { toast(`${current.pid} ended`); again(); }, (cause: unknown) => { status.value = fault(cause).message; });
   };
   const about = (row: Row): JSX.Element => {
@@ -65,10 +65,10 @@ export default function Supervision({ isVisible }: PaneProps): JSX.Element {
     return (
       <>
         <span class="muted" aria-hidden="true" style={{ width: "12px", flex: "none" }}>{row.isOpen === undefined ? "" : row.isOpen ? "▾" : "▸"}</span>
-        <span class={`code cut ${isFresh ? "fresh" : ""}`}>{visible(process.name ?? process.class ?? process.pid)}</span>
+        <span class={`code cut ${isFresh ? "fresh" : ""}`}>{visible(titleOf(process))}</span>
         <span class="chip">{process.kind.replace(/^beamtalk/, "").toLowerCase()}</span>
         {process.strategy === undefined ? null : <span class="muted">{process.strategy.replaceAll("_", " ")}</span>}
-        {process.class !== null && process.name !== null ? <span class="muted cut">{visible(process.class)}</span> : null}
+        {process.class !== null && titleOf(process) !== process.class ? <span class="muted cut">{visible(process.class)}</span> : null}
         {isFresh ? <span class="chip warn">{last.what}</span> : null}
         {restarts > 0 ? <span class="muted">{count(restarts, "restart")}/min</span> : null}
         {row.hidden > 0 ? <span class="muted">… {row.hidden.toLocaleString("en-US")} more · filter</span> : null}

@@ -187,7 +187,7 @@ export default function Tests({ isVisible }: PaneProps): JSX.Element {
           {shownRow.outcome?.error === undefined ? null : (
             <div class="failure">
               <div class="danger">{visible(shownRow.outcome.error.message)}</div>
-              {shownRow.outcome.error.expected === undefined ? null : <pre class="code"><span class="minus">- {visible(shownRow.outcome.error.expected)}</span>{"\n"}<span class="plus">+ {visible(shownRow.outcome.error.actual ?? "")}</span></pre>}
+              {shownRow.outcome.error.expected === undefined ? null : <pre class="code"><span class="minus">- {visible(shownRow.outcome.error.expected)}</span> <span class="muted">expected</span>{"\n"}<span class="plus">+ {visible(shownRow.outcome.error.actual ?? "")}</span> <span class="muted">actual</span></pre>}
             </div>
           )}
           {(shownRow.outcome?.output ?? "") === "" ? null : <pre class="code failure">{visible(shownRow.outcome?.output ?? "").slice(0, 65536)}</pre>}

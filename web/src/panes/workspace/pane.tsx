@@ -125,7 +125,12 @@ function ended(result: Result, isOld: boolean): void {
     view.dispatch(setDiagnostics(view.state, marks));
   }
   if (result.state !== "done") return;
-  if (result.about.how === "inspect" && result.ref !== null) inspect({ ref: result.ref }, result.className ?? "value");
+  if (result.about.how === "inspect" && result.ref !== null) {
+    // An actor is looked at as one: it has an address, and a process that is told about.
+    const actor = /^Actor\((\w+), (\d+\.\d+\.\d+)\)$/.exec(result.text ?? "");
+    if (actor !== null && actor[1] === result.className && actor[2] !== undefined) inspect({ actor: actor[2] }, result.className);
+    else inspect({ ref: result.ref }, result.className ?? "value");
+  }
   if (result.about.how === "comment" && view !== null && result.text !== null) {
     const at = resultPlaces(view).get(result.id);
     if (at !== undefined) view.dispatch({ changes: { from: at, insert: ` // => ${result.text.replaceAll("\n", "\\n")}` } });
@@ -345,7 +350,7 @@ export default function Workspace({ isVisible }: PaneProps): JSX.Element {
     { title: "Save", key: "Mod-S", isChange: true, run: () => toast("kept") },
     { title: "Clear results", run: clear },
     { title: "New buffer", isChange: true, run: newBuffer },
-  ].filter((action) => isOwner.value || action.isChange !== true)), [isOwner.value]);
+  ]), []);
   if (!isOwner.value) return <div class="empty">You are looking as an observer.</div>;
   const example = (text: string): JSX.Element => <button class="link code" onClick={() => { view?.dispatch({ changes: { from: 0, insert: text }, selection: { anchor: text.length } }); view?.focus(); }}>{text}</button>;
   return (

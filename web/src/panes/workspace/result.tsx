@@ -65,7 +65,7 @@ export function ResultView({ result: of, acts, folded }: { result: Signal<Result
   const text = result.text === null ? null : isLong && !isWide ? `${result.text.slice(0, 2000)}…` : result.text;
   const showsValue = state === "done" && text !== null && about.how !== "do";
   if (folded.value.has(result.id)) return <div class={`result ${state}`} data-state={state} data-id={result.id}><button class="link cut" onClick={() => acts.unfold(result.id)}>{state === "failed" ? "✗" : "✓"} {visible((result.text ?? result.error?.message ?? "").slice(0, 80))}</button></div>;
-  const pin = <button class="close" aria-label={isPinned ? "Unpin the result" : "Pin the result"} title={isPinned ? "pinned: stays when the input is evaluated again" : "pin: keep it when the input is evaluated again"} aria-pressed={isPinned} onClick={() => { acts.pin(result.id); setPinned(!isPinned); }}>⌖</button>;
+  const pin = <button class="link" aria-label={isPinned ? "Unpin the result" : "Pin the result"} title={isPinned ? "stays when the input is evaluated again" : "keep it when the input is evaluated again"} aria-pressed={isPinned} onClick={() => { acts.pin(result.id); setPinned(!isPinned); }}>{isPinned ? "Pinned" : "Pin"}</button>;
   return (
     <div class={`result ${state}`} data-state={state} data-id={result.id}>
       {result.steps.length === 0 ? null : <table class="code steps" aria-label="Statements"><tbody>{result.steps.map((step, at) => <tr key={at}><td>{visible(step.source)}</td><td>{visible(step.text).slice(0, 500)}</td></tr>)}</tbody></table>}
