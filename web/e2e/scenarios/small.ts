@@ -70,6 +70,9 @@ stage.test("every pane has a name, a way in by key, and no trap", async () => {
     if (await stage.page.evaluate(() => document.activeElement?.classList.contains("cm-content") === true)) await stage.page.keyboard.press("Escape");
   }
   assert.ok(seen.size >= 3, [...seen].join());
+  // A finger or an unsteady hand needs 24 px; a word in a sentence is as high as its line.
+  const tiny = await stage.page.locator("button:not(.link), input, select").evaluateAll((all) => all.filter((one) => { const box = one.getBoundingClientRect(); return one.getClientRects().length > 0 && one.closest(".skip, .hidden, .cm-editor") === null && (one as HTMLInputElement).type !== "checkbox" && (box.height < 23.5 || box.width < 23.5); }).map((one) => one.outerHTML.slice(0, 120)));
+  assert.deepEqual(tiny, []);
   const unnamed = await stage.page.locator("button, input, select, [role=listbox], [role=tree]").evaluateAll((all) => all.filter((one) => one.getClientRects().length > 0 && (one.getAttribute("aria-label") ?? one.textContent ?? "").trim() === "" && one.closest("label") === null).map((one) => one.outerHTML.slice(0, 100)));
   assert.deepEqual(unnamed, []);
 });

@@ -61,7 +61,9 @@ export default function Supervision({ isVisible }: PaneProps): JSX.Element {
     const events = happened.value.get(process.pid) ?? [];
     const last = events[events.length - 1];
     const isFresh = last !== undefined && now.value - last.at < 5000;
-    const restarts = recent(happened.value.get(process.name ?? process.pid) ?? events, now.value);
+    // A supervisor is known by its name, its class or its process.
+    const keys = process.strategy === undefined ? [process.pid] : [process.name, process.class, process.pid];
+    const restarts = Math.max(...keys.map((key) => recent(happened.value.get(key ?? "") ?? [], now.value)));
     return (
       <>
         <span class="muted" aria-hidden="true" style={{ width: "12px", flex: "none" }}>{row.isOpen === undefined ? "" : row.isOpen ? "▾" : "▸"}</span>
