@@ -3,7 +3,7 @@
 import { render, type JSX } from "preact";
 import { effect, signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
-import { focused, actionsOf, isTyping, keyText, type Action } from "./kernel/actions";
+import { focused, actionsOf, isTyping, keyText, sheetOf, type Action } from "./kernel/actions";
 import { keep, readDesk, sendAll, watchDesk } from "./kernel/desk";
 import type { PaneId } from "./kernel/layout";
 import { alarm, page, toast } from "./kernel/notices";
@@ -16,7 +16,7 @@ import { ApprovalsDialog, Waiting, areApprovalsShown, readApprovals, watchApprov
 import { Dialogs, areKeysShown } from "./shell/dialogs";
 import { Dock, Pane, focusPane, full, layout, layoutName, layoutText, menuOf, nextPane, openLastLayout, openLayout, reveal } from "./shell/dock";
 import { Palette, isPaletteOpen, openPalette, watchSymbols } from "./shell/palette";
-import { LETTERS } from "./shell/panes";
+import { LETTERS, TITLES } from "./shell/panes";
 
 const isReady = signal(false);
 const isPhone = signal(matchMedia("(max-width: 480px)").matches);
@@ -67,6 +67,7 @@ function Header(): JSX.Element {
         <span class="muted">evaluating {seconds} s {isOwner.value ? <button class="plain" onClick={interrupt}>Stop</button> : null}</span>
       )}
       <button class="field" onClick={() => openPalette()}><span class="grow">Search or run a command</span><kbd>{keyText("Mod-K")}</kbd></button>
+      {isPhone.value ? <button class="right" aria-label={`Actions of ${TITLES[phonePane.value]}`} onClick={() => { sheetOf.value = phonePane.value; }}>⋯</button> : null}
       <button class="wide" aria-label={`Theme: ${settings.value.theme}`} title={`Theme: ${settings.value.theme}`} onClick={() => change({ theme: THEMES[settings.value.theme] })}>
         {{ system: "◐", light: "☀", dark: "☾" }[settings.value.theme]}
       </button>

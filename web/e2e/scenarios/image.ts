@@ -44,6 +44,7 @@ stage.test("18 ten million elements: first rows at once, the end, and a place in
 stage.test("19 actors and supervision are live: a killed child is restarted, marked and counted", async () => {
   await stage.choose("Layout: Observe");
   await pane("Actors").getByText(/No actors run/).waitFor();
+  await pane("Supervision").getByText(/No supervisor of yours runs/).waitFor();
   await shot(stage.watched, "19a-no-actors");
   await stage.choose("Workspace");
   await stage.evaluate("crew := Crew supervise unwrap. hall := Hall supervise unwrap. 1 to: 200 do: [:i | hall startChild]", "ControlOrMeta+d");

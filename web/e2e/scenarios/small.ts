@@ -41,6 +41,16 @@ stage.test("21 a phone: one pane, a bar below, large targets, nothing sideways",
     await fits(page);
     await shot(phone, `21-phone-${name.toLowerCase()}`);
   }
+  // What can be done with a row comes up after a long press, and from the head.
+  await page.getByRole("region", { name: "Classes" }).getByRole("button", { name: /^all \d+ classes/ }).click();
+  await page.getByRole("listbox", { name: "Classes" }).getByRole("option", { name: /^Actor/ }).first().dispatchEvent("contextmenu");
+  await page.getByRole("dialog", { name: "Actions of Classes" }).getByRole("button", { name: "New class" }).waitFor();
+  await shot(phone, "21-phone-sheet");
+  await page.getByRole("button", { name: "Close" }).click();
+  await shot(phone, "21-phone-classes-list");
+  await page.getByRole("button", { name: "Actions of Classes" }).click();
+  await page.getByRole("dialog", { name: "Actions of Classes" }).getByRole("button", { name: "Close" }).click();
+  await fits(page);
   const small = await page.locator("nav.bottom button, .bar button, .signs button").evaluateAll((all) => all.map((one) => one.getBoundingClientRect()).filter((box) => box.height > 0 && box.height < 43.5).length);
   assert.equal(small, 0, "targets are 44 px high");
   await page.emulateMedia({ colorScheme: "dark" });

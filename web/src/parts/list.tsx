@@ -3,7 +3,8 @@
 
 import { Fragment, cloneElement, isValidElement, toChildArray, type ComponentChildren, type JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { isTyping } from "../kernel/actions";
+import { isTyping, sheetOf } from "../kernel/actions";
+import type { PaneId } from "../kernel/layout";
 import { status } from "../kernel/store";
 
 export interface ListProps<Item> {
@@ -141,6 +142,13 @@ export function List<Item>(props: ListProps<Item>): JSX.Element {
           if (level?.isOpen !== undefined) props.onToggle?.(item, !level.isOpen);
         }}
         onDblClick={() => props.onOpen?.(item, place - from)}
+        onContextMenu={(event) => {
+          const pane = event.currentTarget.closest(".pane")?.id.slice("pane-".length);
+          if (pane === undefined || String(getSelection()) !== "") return;
+          event.preventDefault();
+          props.onSelect(item, place - from);
+          sheetOf.value = pane as PaneId;
+        }}
       >
         {props.role === "grid" ? cells(props.row(item, place - from)) : props.row(item, place - from)}
       </div>,

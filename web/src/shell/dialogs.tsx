@@ -3,9 +3,10 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { actionsOf, focused, keyText } from "../kernel/actions";
+import { actionsOf, focused, keyText, sheetOf } from "../kernel/actions";
+import type { PaneId } from "../kernel/layout";
 import { alarmed, page, question, spoken, toasts, type Question } from "../kernel/notices";
-import { isOwner } from "../kernel/store";
+import { isFrozen, isOwner } from "../kernel/store";
 import { visible } from "../kernel/text";
 import { TITLES } from "./panes";
 
@@ -85,6 +86,19 @@ function Sheet({ label, onClose, children }: { label: string; onClose: () => voi
   );
 }
 
+/** What can be done in a pane, one below the other. */
+function Acts({ pane }: { pane: PaneId }): JSX.Element {
+  const all = actionsOf(pane).filter((action) => isOwner.value || action.isChange !== true);
+  const close = (): void => { sheetOf.value = null; };
+  return (
+    <Sheet label={`Actions of ${TITLES[pane]}`} onClose={close}>
+      <h2>{TITLES[pane]}</h2>
+      {all.length === 0 ? <p class="muted">Nothing can be done here.</p> : null}
+      <div class="choices">{all.map((action) => <button key={action.title} disabled={action.isChange === true && isFrozen.value} onClick={() => { close(); action.run(); }}><span class="grow">{action.title}</span>{action.key === undefined ? null : <kbd>{keyText(action.key)}</kbd>}</button>)}</div>
+    </Sheet>
+  );
+}
+
 function Keys(): JSX.Element {
   const own = actionsOf(focused.value).filter((action) => isOwner.value || action.isChange !== true).flatMap((action): [string, string][] => (action.key === undefined ? [] : [[action.key, action.title]]));
   const part = (title: string, rows: [string, string][]): JSX.Element[] => [
@@ -108,6 +122,7 @@ export function Dialogs(): JSX.Element {
     <>
       {question.value === null ? null : <Dialog asked={question.value} />}
       {areKeysShown.value ? <Keys /> : null}
+      {sheetOf.value === null ? null : <Acts pane={sheetOf.value} />}
       {page.value === null ? null : <Sheet label={page.value.title} onClose={() => { page.value = null; }}><pre class="code page">{visible(page.value.text)}</pre></Sheet>}
       <div class="toasts">{toasts.value.map((one) => <div key={one.id} class="toast fade">{one.text}</div>)}</div>
       <div class="hidden" role="status" aria-live="polite">{[spoken.value, ...toasts.value.map((one) => one.text)].filter((one) => one !== "").join(". ")}</div>

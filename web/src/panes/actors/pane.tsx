@@ -111,6 +111,8 @@ export default function Actors({ isVisible }: PaneProps): JSX.Element {
   useEffect(() => { if (place.value?.pane === "actors" && place.value.parts[1] !== undefined) { setTab("actors"); setFilter(place.value.parts[1]); } }, [place.value]);
   useEffect(() => offer("actors", [
     { title: "Inspect the actor", key: "i", run: () => { if (current !== null) open(current); } },
+    { title: "Browse its class", run: () => { if (current !== null) go("class", current.className); } },
+    { title: "Stop the actor", isChange: true, run: () => { if (current !== null) void stop(current, false); } },
     { title: "Kill the actor", key: "k", isChange: true, run: () => { if (current !== null) void stop(current, true); } },
   ]), [current?.pid]);
   return (

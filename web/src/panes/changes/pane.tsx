@@ -119,6 +119,9 @@ export default function Changes({ isVisible }: PaneProps): JSX.Element {
     { title: "Flush the selection", key: "F", isChange: true, run: flushSelected },
     { title: "Revert", key: "v", isChange: true, run: () => { if (current !== null) void revert(current); } },
     { title: "Three-way view", key: "3", run: openThree },
+    { title: "Open in the class browser", run: () => { if (current !== null) go("class", current.side === "class" ? `${current.class}.class` : current.class, current.selector ?? ""); } },
+    { title: "Discard", isChange: true, run: () => { if (current !== null) void discard(current); } },
+    { title: "Flush all", isChange: true, run: () => flush({}) },
   ]), [current?.seq, answer, marked]);
   if (three !== null) return <ThreeWay file={three} onDone={() => { setThree(null); setProblem(null); refresh(); }} />;
   return (

@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { offer } from "../../kernel/actions";
 import { inspect } from "../../kernel/inspect";
 import type { PaneProps } from "../../kernel/layout";
 import { ask, toast } from "../../kernel/notices";
@@ -56,6 +57,11 @@ export default function Supervision({ isVisible }: PaneProps): JSX.Element {
     if (!(await ask(`Stop ${titleOf(current)} ${current.pid}?`, parent === undefined ? "It is asked to end." : `It is asked to end; ${titleOf(parent)} may start it again.`, "Stop"))) return;
     client.request("kill", { actor: current.pid }).then(() => { toast(`${current.pid} ended`); again(); }, (cause: unknown) => { status.value = fault(cause).message; });
   };
+  useEffect(() => offer("supervision", current === null ? [] : [
+    { title: "Inspect the process", key: "i", run: () => inspect({ actor: current.pid }, current.class ?? current.pid) },
+    ...(current.class === null ? [] : [{ title: "Browse its class", run: () => go("class", current.class ?? "") }]),
+    { title: "Stop the process", isChange: true, run: () => void stop() },
+  ]), [current?.pid]);
   const about = (row: Row): JSX.Element => {
     const { process } = row;
     const events = happened.value.get(process.pid) ?? [];

@@ -129,7 +129,9 @@ export default function Tests({ isVisible }: PaneProps): JSX.Element {
   useEffect(() => offer("tests", [
     { title: "Run all tests", key: "A", isChange: true, run: runAll },
     { title: "Run failed tests", key: "X", isChange: true, run: runFailed },
-  ]), [rows.length, outcomes.value]);
+    { title: "Run this", isChange: true, run: () => { const row = rows.find((one) => one.key === selected); if (row !== undefined) runRow(row); } },
+    { title: "Open the test", run: () => { const row = rows.find((one) => one.key === selected); if (row !== undefined) go("class", row.className, ...(row.method === null ? [] : [row.method])); } },
+  ]), [rows.length, outcomes.value, selected]);
   useEffect(() => {
     const [, name, method] = place.value?.pane === "tests" ? place.value.parts : [];
     if (name === undefined) return;
