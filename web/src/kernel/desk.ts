@@ -21,8 +21,8 @@ const timers = new Map<string, ReturnType<typeof setTimeout>>();
 const unsent = new Map<string, string>();
 /** Somebody else changed an item in the same place: its name and the other text. */
 export const clash = signal<{ name: string; theirs: string } | null>(null);
-/** Somebody else's changes of a text are in it now. */
-export const arrived = signal<{ name: string; text: string; isMerged: boolean } | null>(null);
+/** Texts that have somebody else's changes in them now. */
+export const arrived = signal<readonly { name: string; text: string; isMerged: boolean }[]>([]);
 
 const local = (name: string): string => `desk/${name}`;
 
@@ -34,12 +34,14 @@ export async function readDesk(): Promise<void> {
     return;
   }
   const answer = await client.request("desk-read", {});
+  const news: { name: string; text: string; isMerged: boolean }[] = [];
   for (const [name, item] of Object.entries(answer.items)) {
     if (item === undefined) continue;
     const known = items.get(name);
     if (!unsent.has(name) || known === undefined) items.set(name, { text: item.text, version: item.version, base: item.text, at: Number(item.at) });
-    if (known !== undefined && known.text !== item.text && !unsent.has(name)) arrived.value = { name, text: item.text, isMerged: false };
+    if (known !== undefined && known.text !== item.text && !unsent.has(name)) news.push({ name, text: item.text, isMerged: false });
   }
+  if (news.length > 0) arrived.value = news;
   for (const [name, text] of unsent) keep(name, text, 0);
 }
 
@@ -72,7 +74,7 @@ function theirs(name: string, text: string, version: number): void {
   item.text = joined;
   if (joined === text) unsent.delete(name);
   else keep(name, joined, 0);
-  arrived.value = { name, text: joined, isMerged: mine !== undefined };
+  arrived.value = [{ name, text: joined, isMerged: mine !== undefined }];
 }
 
 /** The names of items, the last kept first. */

@@ -10,8 +10,9 @@ export const states = signal<Remembered>({});
 /** The longest text that is remembered. */
 const LONGEST = 200;
 
-export function remember(pane: PaneId, key: string, value: string): void {
-  if (states.peek()[pane]?.[key] === value || value.length > LONGEST) return;
+export function remember(pane: PaneId, key: string, text: string): void {
+  const value = text.slice(0, LONGEST);
+  if (states.peek()[pane]?.[key] === value) return;
   states.value = { ...states.peek(), [pane]: { ...states.peek()[pane], [key]: value } };
 }
 

@@ -326,8 +326,12 @@ export default function Workspace({ isVisible }: PaneProps): JSX.Element {
   }, [route.value]);
   // What another tab wrote comes into the text as it is; the caret stays where it was.
   useEffect(() => {
-    const news = arrived.value;
-    if (news === null || view === null || news.name !== `scratch/${buffer.peek()}`) return;
+    for (const { name } of arrived.value) {
+      const own = name.startsWith("scratch/") ? name.slice("scratch/".length) : null;
+      if (own !== null && !buffers.peek().includes(own)) buffers.value = [...buffers.peek(), own];
+    }
+    const news = arrived.value.find((one) => one.name === `scratch/${buffer.peek()}`);
+    if (news === undefined || view === null) return;
     const change = stretch(view.state.doc.toString(), news.text);
     if (change !== null) view.dispatch({ changes: change });
     if (news.isMerged) toast("merged with a change of another tab");
