@@ -117,7 +117,8 @@ impl Kept {
             text: text.clone(),
             is_stub: false,
         });
-        let is_much = |kept: &Self| kept.bytes > BYTES || kept.frames.len() > FRAMES || kept.all.get() > ALL_BYTES;
+        let is_much =
+            |kept: &Self| kept.bytes > BYTES || kept.frames.len() > FRAMES || kept.all.get() > ALL_BYTES;
         while is_much(self) && self.forget_oldest() {}
         text
     }

@@ -131,14 +131,21 @@ impl Told {
             entries.retain(|entry| entry.seq > since);
             entries
         });
-        later.into_iter().find(|entries| !entries.is_empty()).unwrap_or_default()
+        later
+            .into_iter()
+            .find(|entries| !entries.is_empty())
+            .unwrap_or_default()
     }
 
     /// At most so many events that were told after a number, and before them what is no longer kept.
     pub(crate) fn after(&mut self, since: u64, most: usize) -> (Option<Event>, Vec<(u64, Rc<Event>)>) {
         let event = |entry: &TranscriptEntry| {
             let TranscriptEntry { text, by, .. } = entry.clone();
-            let event = TranscriptEvent::Text { text, r#for: None, by };
+            let event = TranscriptEvent::Text {
+                text,
+                r#for: None,
+                by,
+            };
             (entry.seq, Rc::new(Event::Transcript(event)))
         };
         let older = self.older_after(since);
@@ -195,7 +202,9 @@ impl Drop for Told {
 fn read(directory: &Directory, name: &str) -> Result<Vec<TranscriptEntry>, StorageError> {
     let text = directory.read(name)?.unwrap_or_default();
     let lines = text.split(|byte| *byte == b'\n');
-    Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
+    Ok(lines
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .collect())
 }
 
 pub(crate) fn milliseconds() -> u64 {
@@ -244,13 +253,27 @@ mod tests {
         }
         let in_memory = told.entries.front().expect("an entry").seq;
         let first = told.first();
-        assert!(first > 1 && first < in_memory && count - first > 600, "{first} {in_memory}");
+        assert!(
+            first > 1 && first < in_memory && count - first > 600,
+            "{first} {in_memory}"
+        );
         drop(told);
         let mut told = open();
         assert_eq!((told.last, told.first()), (count, first));
-        assert_eq!(numbers(&told.before(Some(in_memory), 2, None)), [in_memory - 2, in_memory - 1]);
-        assert_eq!(numbers(&told.before(Some(first + 2), 9, None)), [first, first + 1]);
-        assert_eq!(told.before(None, 1, Some(&format!("{} x", first + 5)))[0].by.as_deref(), Some("0.1.0"));
+        assert_eq!(
+            numbers(&told.before(Some(in_memory), 2, None)),
+            [in_memory - 2, in_memory - 1]
+        );
+        assert_eq!(
+            numbers(&told.before(Some(first + 2), 9, None)),
+            [first, first + 1]
+        );
+        assert_eq!(
+            told.before(None, 1, Some(&format!("{} x", first + 5)))[0]
+                .by
+                .as_deref(),
+            Some("0.1.0")
+        );
         // From any number on everything comes, in order, once.
         let (mut since, mut seen) = (0, Vec::new());
         loop {
