@@ -127,7 +127,7 @@ stage.test("a link leads further in, the address follows, a value gets a name, a
   await pane("Inspector").getByRole("button", { name: "Back", exact: true }).click();
   await stage.page.waitForFunction(() => location.hash === "#/inspect/nest");
   await pane("Inspector").getByRole("option").filter({ hasText: "10" }).first().click();
-  await stage.page.waitForFunction(() => location.hash === "#/inspect/nest/a");
+  await stage.page.waitForFunction(() => decodeURIComponent(location.hash) === "#/inspect/nest/#a");
   await pane("Inspector").getByRole("button", { name: "Name…" }).click();
   await pane("Inspector").getByLabel("Name of the variable").fill("inner");
   await stage.page.keyboard.press("Enter");
@@ -140,6 +140,11 @@ stage.test("a link leads further in, the address follows, a value gets a name, a
   const pid = /0\.\d+\.0/.exec(await stage.value("doomed := Post spawn. doomed"))?.[0] ?? "";
   await stage.goTo(`#/actor/${pid}`);
   await pane("Inspector").getByText("count", { exact: true }).waitFor();
+  await pane("Inspector").getByRole("button", { name: "Name…" }).click();
+  await pane("Inspector").getByLabel("Name of the variable").fill("named");
+  await stage.page.keyboard.press("Enter");
+  await stage.page.locator(".toast").getByText("named is bound").waitFor();
+  assert.ok((await stage.value("named")).includes(pid));
   await stage.evaluate("doomed kill", "ControlOrMeta+d");
   await pane("Inspector").getByText(/^ended \d\d:\d\d:\d\d, reason \w+/).waitFor();
   await pane("Inspector").getByText("count", { exact: true }).waitFor();

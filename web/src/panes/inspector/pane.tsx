@@ -196,7 +196,10 @@ function Name({ target, steps }: { target: Target; steps: readonly Step[] }): JS
   const [name, setName] = useState<string | null>(null);
   const bind = (): void => {
     if (name === null || !/^[a-z_]\w*$/.test(name)) { status.value = "A name begins with a small letter and has only letters, digits and _"; return; }
-    client.request("eval", { code: "self", hold: true, self: placeOf(target, steps) }).then((held) => client.request("eval", { code: `${name} := self`, self: { ref: held.ref ?? "", path: [] } })).then(
+    // Code with a `self` has variables of its own, and to an actor it is a message.
+    const isActor = "actor" in target && steps.length === 0;
+    const bound = isActor ? client.request("eval", { code: `${name} := Workspace actorAt: "${target.actor}"` }) : client.request("eval", { code: `Session current bindings at: #${name} put: self`, self: placeOf(target, steps) });
+    bound.then(
       () => { toast(`${name} is bound`); setName(null); },
       (cause: unknown) => { status.value = fault(cause).message; },
     );
