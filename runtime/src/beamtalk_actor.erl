@@ -159,6 +159,7 @@ call(Pid, {_, Class, _, _} = Actor, Sel, Args, Chain, Timeout) ->
 
 %% The exception of the other process is raised here with its own stack.
 fail(#{'$beamtalk_class' := _, error := E} = Exception, {_, Class, _, _} = Actor, Sel, Args) ->
+    put('$bt_failed_in', {E, Actor}),
     %% A message the actor did not understand failed where it was sent.
     case E of
         {_, does_not_understand, Class, Sel, _, _, _} ->

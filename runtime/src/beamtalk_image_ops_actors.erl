@@ -309,8 +309,36 @@ supervision_tree(Fields) ->
     #{nodes => [supervision_node(Row, Rows) || {_, Row} <- lists:sort(maps:to_list(Rows))]}.
 
 supervision_node(#{pid := Pid, parent := Parent, name := Name, kind := Kind, class := Class, count := Count}, Rows) ->
-    #{pid => pid_text(Pid), parent => parent(Parent, Rows), name => Name, kind => Kind, class => Class,
-      child_count => Count}.
+    Node = #{pid => pid_text(Pid), parent => parent(Parent, Rows), name => Name, kind => Kind, class => Class,
+             child_count => Count},
+    case strategy(Pid) of
+        nil -> Node;
+        Strategy -> Node#{strategy => Strategy}
+    end.
+
+%% As the supervisor itself has it: asking its class would run code of users.
+-define(STRATEGIES, [one_for_one, one_for_all, rest_for_one, simple_one_for_one]).
+strategy(Pid) when is_pid(Pid) ->
+    case is_supervisor(Pid) of
+        true ->
+            try sys:get_state(Pid, 200) of
+                State when is_tuple(State), element(1, State) =:= state, tuple_size(State) > 2 ->
+                    case lists:member(element(3, State), ?STRATEGIES) of
+                        true -> element(3, State);
+                        false -> nil
+                    end;
+                _ -> nil
+            catch exit:_ -> nil
+            end;
+        false -> nil
+    end;
+strategy(_) -> nil.
+
+is_supervisor(Pid) ->
+    case proc_lib:translate_initial_call(Pid) of
+        {supervisor, _, _} -> true;
+        _ -> false
+    end.
 
 parent(none, _) -> nil;
 parent(Number, Rows) -> pid_text(maps:get(pid, map_get(Number, Rows))).

@@ -101,10 +101,9 @@ write(Path, Lines) ->
 log_level(Fields) ->
     case beamtalk_image_ops_fields:choice(Fields, <<"level">>, ?LEVELS, none) of
         none -> ok;
-        Level -> ok = logger:set_primary_config(level, Level)
+        Level -> beamtalk_log:set_level(Level)
     end,
-    #{level := Current} = logger:get_primary_config(),
-    #{level => Current}.
+    #{level => beamtalk_log:level()}.
 
 %% The node's part of `health'; sizes in bytes.
 -spec health(fields()) -> map().

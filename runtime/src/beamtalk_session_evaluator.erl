@@ -180,7 +180,7 @@ failed(Exception, Args) ->
 
 %% The exception itself can be looked at, and what the message that failed was sent with.
 retained(Exception, #{<<"hold_failure">> := true}, Error) ->
-    Held = Error#{<<"ref">> => beamtalk_held:hold(Exception)},
+    Held = in_actor(Exception, Error#{<<"ref">> => beamtalk_held:hold(Exception)}),
     case beamtalk_error:retained(Exception) of
         {Receiver, Arguments} ->
             Kept = #{<<"receiver">> => beamtalk_held:hold(Receiver),
@@ -189,6 +189,20 @@ retained(Exception, #{<<"hold_failure">> := true}, Error) ->
         none -> Held
     end;
 retained(_, _, Error) -> Error.
+
+%% An error that came from an actor names it.
+in_actor(#{error := E}, Error) ->
+    case get('$bt_failed_in') of
+        {E, {beamtalk_object, _, _, Target}} ->
+            case beamtalk_actor:resolve(Target) of
+                Pid when is_pid(Pid) ->
+                    Details = maps:get(<<"details">>, Error, #{}),
+                    Error#{<<"details">> => Details#{<<"actor">> => beamtalk_plain:pid(Pid)}};
+                _ -> Error
+            end;
+        _ -> Error
+    end;
+in_actor(_, Error) -> Error.
 
 %% What was sent from the input itself has no frame of its own.
 on_top(Kept, [Frame | Rest], _) -> [maps:merge(Frame, Kept) | Rest];

@@ -140,8 +140,8 @@ init([]) ->
     {ok, #state{}}.
 
 -spec handle_call(term(), gen_server:from(), #state{}) -> {reply, term(), #state{}}.
-handle_call({write, Text, For}, _From, State) ->
-    {reply, ok, written(Text, For, State)};
+handle_call({write, Text, For}, {Writer, _}, State) ->
+    {reply, ok, written(Text, For, Writer, State)};
 handle_call(recent, _From, #state{entries = Entries} = State) ->
     {reply, queue:to_list(Entries), State};
 handle_call(clear, _From, State) ->
@@ -161,7 +161,7 @@ handle_call({Selector, _, _}, _From, State) ->
 
 -spec handle_cast(term(), #state{}) -> {noreply, #state{}}.
 handle_cast({write, Text, For}, State) ->
-    {noreply, written(Text, For, State)};
+    {noreply, written(Text, For, nil, State)};
 handle_cast(_, State) ->
     {noreply, State}.
 
@@ -171,15 +171,20 @@ handle_info({'DOWN', _, process, Pid, _}, State) ->
 handle_info(_, State) ->
     {noreply, State}.
 
-written(Text, For, #state{subscribers = Subscribers} = State) ->
+written(Text, For, Writer, #state{subscribers = Subscribers} = State) ->
     maps:foreach(fun(Pid, _) -> Pid ! {transcript, Text} end, Subscribers),
-    announce(Text, For),
+    announce(Text, For, Writer),
     add(Text, State).
 
-announce(Text, For) ->
+%% An actor that wrote by itself is named.
+announce(Text, For, Writer) ->
     case persistent_term:get(?CURRENT, nil) of
         {beamtalk_object, _, _, Pid} when Pid =:= self() ->
-            beamtalk_bridge:event(<<"transcript">>, <<"text">>, #{<<"text">> => Text, <<"for">> => For});
+            Told = #{<<"text">> => Text, <<"for">> => For},
+            beamtalk_bridge:event(<<"transcript">>, <<"text">>, case is_pid(Writer) andalso For =:= nil of
+                true -> Told#{<<"by">> => beamtalk_plain:pid(Writer)};
+                false -> Told
+            end);
         _ -> ok
     end.
 

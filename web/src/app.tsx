@@ -3,20 +3,20 @@
 import { render, type JSX } from "preact";
 import { effect, signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
-import { focused, actionsOf, isTyping, keyText, type Action } from "./kernel/actions";
-import { keep, kept, readDesk, sendAll } from "./kernel/desk";
-import { PRESETS, parse as parseLayout, type PaneId } from "./kernel/layout";
-import { alarm, toast } from "./kernel/notices";
+import { focused, actionsOf, isTyping, keyText, sheetOf, type Action } from "./kernel/actions";
+import { keep, readDesk, sendAll, watchDesk } from "./kernel/desk";
+import type { PaneId } from "./kernel/layout";
+import { alarm, page, toast } from "./kernel/notices";
 import { startRecent } from "./kernel/recent";
 import { place, startRoutes, wanted } from "./kernel/routes";
-import { change, readSettings, settings } from "./kernel/settings";
-import { client, diskChanged, epoch, fault, isOnline, isOwner, node, notice, now, pending, phase, role, running, start, status, waiting, workspaceName } from "./kernel/store";
+import { SWITCHES, change, readSettings, settings } from "./kernel/settings";
+import { client, diskChanged, epoch, fault, isFrozen, isOnline, isOwner, node, notice, now, pending, phase, role, running, start, status, trail, waiting, workspaceName } from "./kernel/store";
 import { clock, count } from "./kernel/text";
 import { ApprovalsDialog, Waiting, areApprovalsShown, readApprovals, watchApprovals } from "./shell/approvals";
 import { Dialogs, areKeysShown } from "./shell/dialogs";
-import { Dock, Pane, focusPane, full, layout, nextPane, reveal } from "./shell/dock";
+import { Dock, Pane, focusPane, full, layout, layoutName, layoutText, menuOf, nextPane, openLastLayout, openLayout, reveal } from "./shell/dock";
 import { Palette, isPaletteOpen, openPalette, watchSymbols } from "./shell/palette";
-import { LETTERS } from "./shell/panes";
+import { LETTERS, TITLES } from "./shell/panes";
 
 const isReady = signal(false);
 const isPhone = signal(matchMedia("(max-width: 480px)").matches);
@@ -45,7 +45,9 @@ const ACTIONS: Action[] = [
   { title: "Theme: system", run: () => change({ theme: "system" }) },
   { title: "Theme: light", run: () => change({ theme: "light" }) },
   { title: "Theme: dark", run: () => change({ theme: "dark" }) },
-  { title: "Single letter keys: switch", run: () => change({ letters: !settings.value.letters }) },
+  ...(Object.entries(SWITCHES) as [keyof typeof SWITCHES, string][]).map(([name, title]): Action => ({ title: `${title}: switch`, run: () => { change({ [name]: !settings.value[name] }); toast(`${title}: ${settings.value[name] ? "on" : "off"}`); } })),
+  { title: "Differences: side by side or in one column", run: () => change({ diff: settings.value.diff === "split" ? "unified" : "split" }) },
+  { title: "Reset layout", run: () => openLayout(layoutName.value, true) },
   { title: "Load changed files from disk", isChange: true, run: loadFromDisk },
   { title: "Calls that wait", isChange: true, run: () => { readApprovals(); areApprovalsShown.value = true; } },
   { title: "Log out", run: () => { void fetch("/logout", { method: "POST" }); } },
@@ -65,6 +67,7 @@ function Header(): JSX.Element {
         <span class="muted">evaluating {seconds} s {isOwner.value ? <button class="plain" onClick={interrupt}>Stop</button> : null}</span>
       )}
       <button class="field" onClick={() => openPalette()}><span class="grow">Search or run a command</span><kbd>{keyText("Mod-K")}</kbd></button>
+      {isPhone.value ? <button class="right" aria-label={`Actions of ${TITLES[phonePane.value]}`} onClick={() => { sheetOf.value = phonePane.value; }}>⋯</button> : null}
       <button class="wide" aria-label={`Theme: ${settings.value.theme}`} title={`Theme: ${settings.value.theme}`} onClick={() => change({ theme: THEMES[settings.value.theme] })}>
         {{ system: "◐", light: "☀", dark: "☾" }[settings.value.theme]}
       </button>
@@ -90,9 +93,9 @@ function Banner(): JSX.Element {
   if (at.is === "other-version") return <div class="banner" role="alert">The workspace was updated. <button class="plain" onClick={() => location.reload()}>Reload</button></div>;
   if (at.is === "connecting" && isLate) return <div class="banner info">Connecting…</div>;
   if (notice.value !== null) {
-    return <div class={`banner ${notice.value.kind}`} role="status">{notice.value.text}{notice.value.until === null ? <button class="right" aria-label="Dismiss" onClick={() => { notice.value = null; }}>✕</button> : null}</div>;
+    return <div class={`banner ${notice.value.kind}`} role="status">{notice.value.text}{notice.value.why === undefined ? null : <button class="plain" onClick={() => { page.value = { title: "Why", text: notice.value?.why ?? "" }; }}>Why</button>}{notice.value.until === null ? <button class="right" aria-label="Dismiss" onClick={() => { notice.value = null; }}>✕</button> : null}</div>;
   }
-  return <div />;
+  return trail.value === null ? <div /> : <div class="banner" role="alert">{trail.value}</div>;
 }
 
 function Footer(): JSX.Element {
@@ -100,7 +103,7 @@ function Footer(): JSX.Element {
     <footer class="foot">
       <span class="cut">{status.value}</span>
       <span class="right" />
-      {diskChanged.value.length === 0 ? null : <span>{count(diskChanged.value.length, "file")} changed on disk {isOwner.value ? <button class="link" onClick={loadFromDisk}>Load</button> : null}</span>}
+      {diskChanged.value.length === 0 ? null : <span>{count(diskChanged.value.length, "file")} changed on disk {isOwner.value ? <>· <button class="link" disabled={isFrozen.value} onClick={loadFromDisk}>Load</button></> : null}</span>}
       {waiting.value === 0 ? null : <span>{waiting.value} wait from the last run</span>}
       <button onClick={() => reveal("changes", true)}>{pending.value === 0 ? "no changes" : `${pending.value} unflushed`}</button>
       <span>{{ connecting: "connecting", online: "connected", lost: "disconnected", "logged-out": "logged out", "taken-over": "taken over", stopped: "stopped", "other-version": "updated" }[phase.value.is]}</span>
@@ -128,7 +131,7 @@ function App(): JSX.Element {
     <div class="frame">
       <Header />
       <Banner />
-      {!isReady.value ? <main class="over muted" /> : isPhone.value ? <Phone /> : <Dock />}
+      {!isReady.value ? <main class="dock" id="main" aria-busy="true"><div class="skeleton" aria-hidden="true">{[...Array(9).keys()].map((row) => <i key={row} />)}</div></main> : isPhone.value ? <Phone /> : <Dock />}
       <Footer />
       {isPaletteOpen.value ? <Palette actions={actions()} /> : null}
       <Dialogs />
@@ -144,7 +147,8 @@ function onKey(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.isComposing) return;
   const isMod = event.ctrlKey || event.metaKey;
   if (isMod && event.key.toLowerCase() === "k") openPalette();
-  else if (isMod && event.key === ".") interrupt();
+  else if (isMod && event.key === ".") { if (isOwner.value) interrupt(); else refused(); }
+  else if (isMod && event.key.toLowerCase() === "s" && !event.shiftKey) save();
   else if (event.key === "F6") nextPane(event.shiftKey ? -1 : 1);
   else if (isTyping(event.target)) {
     const frame = (event.target as HTMLElement).closest<HTMLElement>(".pane");
@@ -154,6 +158,19 @@ function onKey(event: KeyboardEvent): void {
     if (!letter(event)) return;
   } else return;
   event.preventDefault();
+}
+
+function refused(): void {
+  status.value = "Observers cannot change anything";
+}
+
+/** What the pane edits is saved; the browser's own way of saving a page is of no use here. */
+function save(): void {
+  const own = actionsOf(focused.value).find((action) => action.key === "Mod-S");
+  if (!isOwner.value) refused();
+  else if (isFrozen.value && own !== undefined) status.value = "Nothing can be saved before the connection is back";
+  else if (own !== undefined) own.run();
+  else status.value = "There is nothing to save here";
 }
 
 /** A single letter in pane mode; answers whether it did something. */
@@ -174,7 +191,8 @@ function letter(event: KeyboardEvent): boolean {
   if (!settings.value.letters) return false;
   const own = actionsOf(pane).find((action) => action.key === event.key || (action.key === "Space" && event.key === " "));
   if (own !== undefined) {
-    if (own.isChange === true && !isOwner.value) status.value = "Observers cannot change anything";
+    if (own.isChange === true && !isOwner.value) refused();
+    else if (own.isChange === true && isFrozen.value) status.value = "Nothing can be changed before the connection is back";
     else own.run();
     return true;
   }
@@ -183,6 +201,7 @@ function letter(event: KeyboardEvent): boolean {
   else if (event.key === "?") areKeysShown.value = true;
   else if (event.key === "f" && pane !== null) full.value = full.value === pane ? null : pane;
   else if (event.key === "r") epoch.value += 1;
+  else if (event.key === "." && pane !== null && !isPhone.value) menuOf.value = pane;
   else return false;
   return true;
 }
@@ -192,6 +211,7 @@ async function readCounts(): Promise<void> {
   workspaceName.value = health.project?.name ?? workspaceName.value;
   node.value = health.node === "up" || health.node === "running" ? "running" : health.node;
   document.title = `${workspaceName.value} · Beamtalk`;
+  trail.value = health.audit.ok ? null : `The audit trail cannot be written: ${health.audit.error ?? "unknown"}`;
   pending.value = changes.entries.filter((entry) => entry.active).length;
   waiting.value = changes.waiting.length;
 }
@@ -199,7 +219,8 @@ async function readCounts(): Promise<void> {
 async function begin(): Promise<void> {
   await readDesk().catch(() => undefined);
   readSettings();
-  layout.value = parseLayout(kept("layout/last") ?? "") ?? structuredClone(PRESETS.Start ?? layout.value);
+  watchDesk();
+  openLastLayout();
   isReady.value = true;
   startRoutes();
   watchSymbols();
@@ -213,8 +234,8 @@ async function begin(): Promise<void> {
   // The layout is kept as it is left.
   let isFirst = true;
   effect(() => {
-    const text = JSON.stringify(layout.value);
-    if (!isFirst) keep("layout/last", text);
+    const text = layoutText();
+    if (!isFirst) keep(`layout/${layoutName.value}`, text);
     isFirst = false;
   });
 }

@@ -5,8 +5,10 @@ import { joined, rowOf, seriesOf, withEnded, withoutOld, workOf } from "./panes/
 import { diffLines, hasMarks, isContested, merged, plainChoice, sections } from "./panes/changes/model";
 import { filtered, nearest, selectorOf, tree } from "./panes/classes/model";
 import { recent, rows } from "./panes/supervision/model";
-import { failedFirst, testRows } from "./panes/tests/model";
-import { MOST, add, found, gap, none } from "./panes/transcript/model";
+import { gapsOf } from "./panes/audit/model";
+import { frames, together, type Entry } from "./panes/log/model";
+import { failedFirst, subjectOf, testRows } from "./panes/tests/model";
+import { MOST, add, found, gap, lineAt, none, prepend, tone } from "./panes/transcript/model";
 import { begun, findPlace, heard, mark, readAbout, type About, tail } from "./panes/workspace/model";
 
 const about: About = { buffer: "main", from: 3, to: 8, hash: mark("1 + 2"), how: "print", at: 1000 };
@@ -52,9 +54,9 @@ test("workspace: what came back is not trusted", () => {
 });
 
 test("transcript: pieces become lines", () => {
-  let lines = add(none, [{ text: "a", at: 1 }, { text: "b\nc\n", at: 2 }, { text: "\nd", at: 3 }]);
+  let lines = add(none, [{ text: "a", at: 1, seq: 1, by: null }, { text: "b\nc\n", at: 2, seq: 1, by: null }, { text: "\nd", at: 3, seq: 1, by: null }]);
   assert.deepEqual(lines.lines.map((line) => line.text), ["ab", "c", "", "d"]);
-  lines = add(lines, [{ text: "e\n", at: 4 }]);
+  lines = add(lines, [{ text: "e\n", at: 4, seq: 1, by: null }]);
   assert.deepEqual(lines.lines.map((line) => line.text), ["ab", "c", "", "de"]);
   assert.equal(gap(lines, 1204, 5).lines.at(-1)?.text, "1,204 entries are gone");
   assert.equal(found(lines.lines, "DE").length, 1);
@@ -62,7 +64,7 @@ test("transcript: pieces become lines", () => {
 
 test("transcript: many lines are bounded, none is counted twice", () => {
   let lines = none;
-  for (let round = 0; round < 30; round += 1) lines = add(lines, Array.from({ length: 1000 }, (_, at) => ({ text: `${round * 1000 + at}\n`, at: 0 })));
+  for (let round = 0; round < 30; round += 1) lines = add(lines, Array.from({ length: 1000 }, (_, at) => ({ text: `${round * 1000 + at}\n`, at: 0, seq: 1, by: null })));
   assert.equal(lines.lines.length, MOST);
   assert.equal(lines.dropped + lines.lines.length, 30_000);
   assert.equal(lines.lines.at(-1)?.text, "29999");
@@ -92,7 +94,7 @@ const entry = (seq: number, more: Partial<EntryView> = {}): EntryView => ({ seq,
 
 test("changes: conflicts first, then pending, then what waits", () => {
   const answer = { entries: [entry(1), entry(2), entry(3, { active: false })], waiting: [entry(4)], conflicts: [{ file: "a", reason: "external_edit", detail: null, seqs: [2] }] } as unknown as ChangesAnswer;
-  assert.deepEqual(sections(answer).map((one) => [one.title, one.entries.map((two) => two.seq)]), [["Conflicts", [2]], ["Pending", [1]], ["From the last run", [4]]]);
+  assert.deepEqual(sections(answer).map((one) => [one.title, one.entries.map((two) => two.seq)]), [["Conflicts", [2]], ["Pending", [1]], ["From the last run", [4]], ["Earlier", [3]]]);
   assert.deepEqual(diffLines("--- a\n+++ b\n@@ 1 @@\n-x\n+y\n z\n").map((line) => line.kind), ["head", "head", "head", "minus", "plus", "same"]);
 });
 
@@ -147,4 +149,40 @@ test("tests: failures first", () => {
   const outcome = (status: string): TestOutcome => ({ class: "B", name: "testY", file: null, line: null, status, duration: 0, output: "" });
   const list = testRows([{ class: "A", methods: ["testX"], file: null }, { class: "B", methods: ["testW", "testY"], file: null }], new Map([["B>>testY", outcome("fail")]]));
   assert.deepEqual(failedFirst(list).map((row) => row.key), ["B", "B>>testY", "B>>testW", "A", "A>>testX"]);
+});
+
+const logged = (key: number, time: string, msg: string): Entry => ({ key, time, level: "info", domain: "user", where: "", msg });
+
+test("log: what comes from files and what is told is one list, each entry once", () => {
+  const file = [logged(1, "09:00:01", "a"), logged(2, "09:00:02", "b"), logged(3, "09:00:02", "b")];
+  const told = [logged(4, "09:00:02", "b"), logged(5, "09:00:02", "c"), logged(6, "09:00:01", "early"), logged(7, "09:00:03", "d")];
+  assert.deepEqual(together(file, told).map((entry) => entry.msg), ["a", "early", "b", "b", "c", "d"], "of one moment nothing is lost");
+  assert.deepEqual(together([], told).length, 4);
+  assert.deepEqual(together(file, []).length, 3);
+  assert.deepEqual(frames("crash\n  Lamp>>toggle src/Lamp.bt:12\n  other").map((one) => [one.file, one.line]), [["src/Lamp.bt", 12], [null, null]]);
+});
+
+test("transcript: older lines come before, links lead to a piece or a time, writers keep their colour", () => {
+  const piece = (seq: number, by: string | null): { text: string; at: number; seq: number; by: string | null } => ({ text: `line ${seq}\n`, at: seq * 10_000, seq, by });
+  const lines = prepend(add(none, [piece(3, "s-1"), piece(4, null)]), [piece(1, "0.1.0"), piece(2, null)]);
+  assert.deepEqual(lines.lines.map((line) => line.seq), [1, 2, 3, 4]);
+  assert.equal(new Set(lines.lines.map((line) => line.key)).size, 4);
+  assert.equal(lineAt(lines.lines, "3"), 2);
+  assert.equal(lineAt(lines.lines, "at-20000"), 1);
+  assert.equal(lineAt(lines.lines, "9"), null);
+  assert.equal(found(lines.lines, "", "s-1").length, 1);
+  assert.equal(tone("s-1"), tone("s-1"));
+  const long = add(none, [{ text: "y".repeat(20_000), at: 1, seq: 7, by: null }]).lines[0];
+  assert.deepEqual([long?.text.length, long?.more, long?.seq], [16_384, 3616, 7]);
+  assert.equal(prepend(add(none, Array.from({ length: MOST }, (_, at) => piece(at + 10, null))), [piece(1, null)]).lines.length, MOST, "the page holds no more");
+});
+
+test("audit: what is missing is named", () => {
+  assert.deepEqual(gapsOf([1, 2, 411, 416, 418], [416]), ["seq 412–415 are missing"]);
+  assert.deepEqual(gapsOf([1, 3], [3]), ["seq 2 is missing"]);
+  assert.deepEqual(gapsOf([], []), []);
+});
+
+test("tests: the class they are about", () => {
+  assert.deepEqual(["LampTest", "LampTests", "Test", "Lamp"].map(subjectOf), ["Lamp", "Lamp", null, null]);
 });

@@ -29,6 +29,7 @@ const STARTUP_LOG: &str = "startup.log";
 const CRASH_DUMP: &str = "crash.dump";
 const CHANGES: &str = "changes";
 const DESK: &str = "desk";
+const TRANSCRIPT: &str = "transcript";
 const LOG_BYTES: u64 = 10 << 20;
 const LOG_COUNT: u32 = 5;
 
@@ -274,6 +275,11 @@ impl WorkspaceDirectory {
     /// The directory of what clients keep with the workspace.
     pub fn desk(&self) -> Result<Directory, StorageError> {
         self.state.create_in(&self.directory, DESK)
+    }
+
+    /// The directory of what was written to the Transcript.
+    pub fn transcript(&self) -> Result<Directory, StorageError> {
+        self.state.create_in(&self.directory, TRANSCRIPT)
     }
 
     // Life.

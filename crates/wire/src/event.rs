@@ -111,6 +111,10 @@ channel! {
             text: String,
             /// The `id` of the evaluation of this connection that caused it.
             r#for: Option<String>,
+            /// For clients that keep: the session, `agent NAME` or the actor that wrote it.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[cfg_attr(feature = "schema", ts(optional))]
+            by: Option<String>,
         },
     }
 }

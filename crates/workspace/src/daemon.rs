@@ -46,6 +46,7 @@ use crate::options::StartOptions;
 use crate::questions::Questions;
 use crate::sessions::{Sessions, now};
 use crate::stops::Stops;
+use crate::told::Told;
 use crate::workspace::Workspace;
 use crate::{connection, control, project};
 
@@ -377,6 +378,10 @@ async fn start(
     };
     let approvals = Approvals::open(&directory);
     let desk = Desk::open(directory.desk()?)?;
+    let told = match options.transcript_in_memory {
+        true => Told::default(),
+        false => Told::open(directory.transcript()?)?,
+    };
     let mut changes = ChangeLog::open(directory.changes()?, &root)?.with_limit(options.changes);
     if order.clean {
         changes.archive_all()?;
@@ -408,7 +413,7 @@ async fn start(
         news: News::default(),
         agents: AgentsLink::new(door.clone()),
         desk: RefCell::new(desk),
-        told: RefCell::default(),
+        told: RefCell::new(told),
         broadcast: RefCell::default(),
         tests: RefCell::default(),
         pending_told: RefCell::default(),

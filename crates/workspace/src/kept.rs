@@ -3,16 +3,22 @@
 //! Every frame that answers a request which does something has a number. The oldest finished request goes as a whole
 //! when there is too much; its last frame stays as a stub that says how much is gone.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
 
 use beamtalk_wire::{Flag, Head};
 
 /// Of one session.
 const BYTES: usize = 16 << 20;
 const FRAMES: usize = 20_000;
+/// Of all sessions.
+const ALL_BYTES: usize = 256 << 20;
 
 #[derive(Default)]
 pub(crate) struct Kept {
+    /// What all sessions keep.
+    all: Rc<Cell<usize>>,
     /// The number of the last frame.
     last: u64,
     frames: VecDeque<Frame>,
@@ -60,6 +66,28 @@ impl Marks<'_> {
 }
 
 impl Kept {
+    /// One of several that have a limit in common.
+    pub(crate) fn beside(all: &Rc<Cell<usize>>) -> Self {
+        Self {
+            all: all.clone(),
+            last: 0,
+            frames: VecDeque::new(),
+            bytes: 0,
+            requests: BTreeMap::new(),
+            lost: 0,
+        }
+    }
+
+    fn grow(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        self.all.set(self.all.get() + bytes);
+    }
+
+    fn shrink(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+        self.all.set(self.all.get() - bytes);
+    }
+
     /// A request begins: this is what its first and last frames repeat.
     pub(crate) fn begin(&mut self, request: &str, about: Option<&str>) {
         let begun = Request {
@@ -82,14 +110,16 @@ impl Kept {
             replayed: None,
         };
         let text = marks.on(text);
-        self.bytes += text.len();
+        self.grow(text.len());
         self.frames.push_back(Frame {
             number: self.last,
             request: request.to_owned(),
             text: text.clone(),
             is_stub: false,
         });
-        while (self.bytes > BYTES || self.frames.len() > FRAMES) && self.forget_oldest() {}
+        let is_much =
+            |kept: &Self| kept.bytes > BYTES || kept.frames.len() > FRAMES || kept.all.get() > ALL_BYTES;
+        while is_much(self) && self.forget_oldest() {}
         text
     }
 
@@ -119,7 +149,8 @@ impl Kept {
             ..Head::default()
         };
         let text = crate::ops::text_of(&stub);
-        self.bytes = self.bytes - bytes + text.len();
+        self.shrink(bytes);
+        self.grow(text.len());
         self.lost += 1;
         self.frames.retain_mut(|frame| {
             if frame.number == number {
@@ -136,7 +167,7 @@ impl Kept {
             return false;
         };
         if let Some(stub) = self.frames.remove(place) {
-            self.bytes -= stub.text.len();
+            self.shrink(stub.text.len());
         }
         true
     }
@@ -157,6 +188,12 @@ impl Kept {
         };
         let later = self.frames.iter().filter(|frame| frame.number > number);
         later.map(|frame| marks.on(&frame.text)).collect()
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.shrink(self.bytes);
     }
 }
 
@@ -192,6 +229,23 @@ mod tests {
             ]
         );
         assert_eq!((kept.last(), kept.lost(), kept.after(3).len()), (3, 0, 0));
+    }
+
+    #[test]
+    fn all_sessions_together_have_a_limit_too() {
+        let all = Rc::new(Cell::new(0));
+        let long = format!(r#"{{"out":"{}"}}"#, "x".repeat(5 << 20));
+        let mut sessions: Vec<Kept> = (0..20).map(|_| Kept::beside(&all)).collect();
+        for kept in &mut sessions {
+            for request in ["a", "b", "c"] {
+                kept.begin(request, None);
+                kept.keep(request, &long, true);
+            }
+        }
+        assert!(all.get() <= ALL_BYTES, "{}", all.get());
+        assert!(sessions.iter().any(|kept| kept.lost() > 0));
+        drop(sessions);
+        assert_eq!(all.get(), 0);
     }
 
     #[test]

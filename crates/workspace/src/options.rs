@@ -55,6 +55,8 @@ pub struct StartOptions {
     pub compiler_pool: usize,
     pub session_grace_s: u64,
     pub transcript: u64,
+    /// What is written to the Transcript goes into no file.
+    pub transcript_in_memory: bool,
     /// Entries of the change log that stay in active storage.
     pub changes: usize,
     /// Size of a log file, and how many old ones are kept.
@@ -103,6 +105,7 @@ impl Default for StartOptions {
             session_grace_s: limits::SESSION_GRACE.as_secs(),
             compiler_pool: 0,
             transcript: 1_000,
+            transcript_in_memory: false,
             changes: 1_000,
             log_max_mb: 10,
             log_files: 5,

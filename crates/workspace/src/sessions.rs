@@ -147,6 +147,8 @@ const LATEST: &str = "latest";
 #[derive(Default)]
 pub(crate) struct Sessions {
     table: RefCell<Vec<Rc<Session>>>,
+    /// Bytes of kept frames.
+    kept: Rc<Cell<usize>>,
 }
 
 impl Sessions {
@@ -216,7 +218,7 @@ impl Sessions {
             names: RefCell::new(Vec::new()),
             node_start: Cell::new(0),
             has_no_input: Cell::new(false),
-            kept: newcomer.keeps.then(RefCell::default),
+            kept: newcomer.keeps.then(|| RefCell::new(Kept::beside(&self.kept))),
             listened: RefCell::default(),
             outgoing: RefCell::new(None),
             delivery: Mutex::new(()),

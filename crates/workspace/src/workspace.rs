@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use beamtalk_etf::Term;
 use beamtalk_storage::{NodeInfo, RunDirectory, WorkspaceDirectory};
@@ -44,6 +44,9 @@ use crate::stops::Stops;
 use crate::test_log::TestLog;
 use crate::told::Told as Written;
 use crate::{record, terms};
+
+/// What is written to the Transcript is in its file after so long.
+const WRITE_AFTER: Duration = Duration::from_millis(200);
 
 pub(crate) struct Workspace {
     pub info: RefCell<NodeInfo>,
@@ -245,7 +248,7 @@ impl Workspace {
     pub(crate) fn tell_node_channels(&self) {
         let connections = self.connections.borrow();
         // The daemon itself listens to these: it keeps a record of them.
-        let mut channels = BTreeSet::from([Channel::Classes, Channel::Transcript]);
+        let mut channels = BTreeSet::from([Channel::Classes, Channel::Transcript, Channel::Logs]);
         let mut actors = BTreeSet::new();
         for guest in connections.values() {
             channels.extend(guest.watch.channels.iter().copied());
@@ -349,13 +352,29 @@ impl Workspace {
     }
 
     /// Send what was written to the Transcript. Who caused it is told by which of its evaluations.
-    pub(crate) fn publish_text(&self, text: &str, request: Option<u64>) {
-        let seq = self.told.borrow_mut().keep(text);
+    pub(crate) fn publish_text(self: &Rc<Self>, text: &str, request: Option<u64>, actor: Option<String>) {
+        let by = request.and_then(|number| self.writer(number)).or(actor);
+        let seq = {
+            let mut told = self.told.borrow_mut();
+            let was_waiting = told.is_waiting();
+            let seq = told.keep(text, by.clone());
+            if !was_waiting && told.is_waiting() {
+                let workspace = Rc::downgrade(self);
+                tokio::task::spawn_local(async move {
+                    tokio::time::sleep(WRITE_AFTER).await;
+                    if let Some(workspace) = workspace.upgrade() {
+                        workspace.told.borrow_mut().write();
+                    }
+                });
+            }
+            seq
+        };
         for guest in self.connections.borrow().values() {
             if guest.watch.is_live(Channel::Transcript) {
                 let event = Told::Transcript(TranscriptEvent::Text {
                     text: text.to_owned(),
                     r#for: request.and_then(|number| guest.own_request(number)),
+                    by: by.clone().filter(|_| guest.session.kept.is_some()),
                 });
                 // Numbers are for those who can use them.
                 let text = if guest.session.kept.is_some() {
@@ -366,6 +385,21 @@ impl Workspace {
                 guest.outgoing.push_event(Channel::Transcript, text);
             }
         }
+    }
+
+    /// Who an evaluation belongs to.
+    fn writer(&self, number: u64) -> Option<String> {
+        let runs = |session: &Rc<Session>| {
+            let running = session.running.borrow();
+            running.as_ref().is_some_and(|(_, running)| *running == number)
+        };
+        let session = self.sessions.all().into_iter().find(runs)?;
+        let auth = session.auth.borrow();
+        let name = auth.strip_prefix("token:").or(auth.strip_prefix("session:"));
+        Some(match session.client.is_agent() {
+            true => format!("agent {}", name.unwrap_or(&session.id)),
+            false => session.id.clone(),
+        })
     }
 
     // Code.

@@ -177,16 +177,31 @@ stage.test("P6 a thousand lines of Transcript in a second, following", async () 
   await stage.pane("Transcript").getByRole("button", { name: "Clear" }).click();
   const before = await stage.page.evaluate(() => Number(document.querySelector("#pane-transcript [data-count]")?.getAttribute("data-count") ?? 0));
   await stage.choose("Workspace");
-  await type(stage.page, `1 to: ${seconds * 20} do: [:i | 1 to: 50 do: [:k | Transcript show: "line "; show: (i * 50 + k) printString; cr]. Timer sleep: 50]. #end`);
+  await type(stage.page, `1 to: ${seconds * 20} do: [:i | now := Erlang erlang system_time: #millisecond. 1 to: 50 do: [:k | Transcript show: "line "; show: (i * 50 + k) printString; show: " at "; show: now printString; cr]. Timer sleep: 50]. #end`);
   await stage.page.keyboard.press("ControlOrMeta+d");
   await stage.page.locator("#tab-transcript").click();
+  // How old the last line is that is shown, at every frame.
+  await stage.page.evaluate(() => {
+    const lags: number[] = [];
+    (globalThis as unknown as { lags: number[] }).lags = lags;
+    const look = (): void => {
+      const at = /at (\d+)$/.exec([...document.querySelectorAll("#pane-transcript .told-line")].at(-1)?.firstChild?.textContent ?? "");
+      if (at !== null) lags.push(Date.now() - Number(at[1]));
+      requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+  });
   const stop = await frames();
   const worked = await work();
   await stage.page.waitForFunction((wanted) => Number(document.querySelector("#pane-transcript [data-count]")?.getAttribute("data-count") ?? 0) >= wanted, before + seconds * 1000, { timeout: seconds * 4000 + 20_000 });
   const taken = await stop();
   const last = await stage.pane("Transcript").locator(".told-line").last().innerText();
-  assert.equal(last, `line ${seconds * 20 * 50 + 50}`);
+  assert.match(last, new RegExp(`^line ${seconds * 20 * 50 + 50} at`));
+  // Lines come every 50 ms; the oldest age seen before the end is the delay.
+  const lags = await stage.page.evaluate(() => (globalThis as unknown as { lags: number[] }).lags);
   holds("P6 work of the page for a frame", await worked(taken.length), 10, "CPU");
+  holds("P6 lag of what is shown, 95 of 100", quantile(lags.slice(0, taken.length), 0.95), 250);
+  holds("P6 longest frame", isBench ? Math.max(...taken) : quantile(taken, 0.95), 50);
   holds("P6 frames over 20 ms, of 1,000", (taken.filter((one) => one > 20.5).length / taken.length) * 1000, isBench ? 10 : 400, "");
 });
 
@@ -215,13 +230,35 @@ stage.test("P8 a list of ten million in the Inspector", async () => {
   holds("P8 memory of the node", grown / 1e6, 80, "MB");
 });
 
-stage.test("P10 the palette over many classes and selectors", async () => {
-  const taken = await stage.page.evaluate(async () => {
-    document.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true, bubbles: true, cancelable: true }));
-    await new Promise((resolve) => setTimeout(resolve, 500));
+stage.test("P10 the palette over 5,000 classes and 60,000 selectors", async () => {
+  const page = await stage.watched.context.newPage();
+  // An image of that size takes minutes to make; the page cannot tell it from this one.
+  await page.addInitScript(() => {
+    const Real = WebSocket;
+    globalThis.WebSocket = class extends Real {
+      override set onmessage(listener: ((event: MessageEvent) => void) | null) {
+        super.onmessage = listener === null ? null : (event: MessageEvent) => {
+          const message = JSON.parse(String(event.data)) as { classes?: { name: string; methods?: unknown[] }[] };
+          const first = message.classes?.find((one) => one.methods !== undefined && one.methods.length > 0);
+          if (message.classes === undefined || first === undefined) return listener(event);
+          const [method] = first.methods as Record<string, unknown>[];
+          for (let at = message.classes.length; at < 5000; at += 1) message.classes.push({ ...first, name: `Class${at}`, methods: Array.from({ length: 12 }, (_, number) => ({ ...method, selector: `method${number}Of${at}` })) });
+          (globalThis as unknown as { symbols: number }).symbols = message.classes.reduce((sum, one) => sum + (one.methods?.length ?? 0), 0);
+          listener(new MessageEvent("message", { data: JSON.stringify(message) }));
+        };
+      }
+    };
+  });
+  await page.goto(stage.page.url().split("#")[0] ?? "");
+  await ready(page);
+  await page.keyboard.press("ControlOrMeta+k");
+  await page.waitForFunction(() => ((globalThis as unknown as { symbols?: number }).symbols ?? 0) >= 59_000);
+  await page.keyboard.type("#method0Of4999");
+  await page.getByRole("option", { name: /method0Of4999/ }).waitFor();
+  const taken = await page.evaluate(async () => {
     const field = document.querySelector<HTMLInputElement>(".palette input");
     const times: number[] = [];
-    for (const text of ["m", "me", "met", "@m", "@ma", "@man", "#m", "#me", "#method1", "#meth9of"]) {
+    for (const text of ["m", "me", "met", "@c", "@cl", "@class49", "#m", "#me", "#method1", "#meth9of"]) {
       const began = performance.now();
       if (field !== null) field.value = text;
       field?.dispatchEvent(new Event("input", { bubbles: true }));
@@ -230,8 +267,8 @@ stage.test("P10 the palette over many classes and selectors", async () => {
     }
     return times;
   });
-  await stage.page.keyboard.press("Escape");
-  holds("P10 a key in the palette", quantile(taken, 0.95), 50);
+  await page.close();
+  holds("P10 a key in the palette", Math.max(...taken), 50);
 });
 
 stage.test("P11 coming back to ten thousand missed lines: all of them, in order", async () => {
@@ -270,8 +307,11 @@ stage.test("P13 a page nobody touches asks for next to nothing, a hidden one for
   const wait = (): Promise<unknown> => stage.page.evaluate((ms) => new Promise((resolve) => setTimeout(resolve, ms)), seconds * 1000);
   await wait();
   const before = sent();
+  const worked = await work();
   await wait();
   holds("P13 requests of an idle page in a second", (sent() - before) / seconds, 1, "");
+  // Work of a second in milliseconds: ten are one percent.
+  holds("P13 work of an idle page in a second", await worked(seconds), 10, "CPU");
   await stage.page.evaluate(() => {
     Object.defineProperty(document, "hidden", { value: true, configurable: true });
     document.dispatchEvent(new Event("visibilitychange"));
@@ -311,6 +351,7 @@ stage.test("P7 an hour of events leaves the page as it was", async () => {
         seq += 1;
         const pid = `9.${seq % 500}.0`;
         if (at % 4 === 0) socket({ type: "push", channel: "actors", event: seq % 8 === 0 ? "spawned" : "stopped", data: { pid, class: "Lamp", spawned_at: 0, reason: "normal" } });
+        else if (at % 50 === 3) socket({ type: "push", channel: "classes", event: "changed", seq, data: { class: `Class${seq % 20}` } });
         else if (at % 50 === 1) socket({ type: "push", channel: "bindings", event: "changed", data: { session: "other" } });
         else socket({ type: "push", channel: "transcript", event: "text", seq, data: { text: `line ${seq} of a long hour\n`, by: null } });
       }
@@ -326,5 +367,7 @@ stage.test("P7 an hour of events leaves the page as it was", async () => {
   holds("P7 heap after an hour", late.bytes / 1e6, 80, "MB");
   holds("P7 heap grown since ten minutes", (late.bytes - early.bytes) / 1e6, 5, "MB");
   holds("P7 nodes", late.nodes, 15_000, "");
+  const detached = await session.send("Runtime.evaluate", { expression: "document.querySelectorAll('.pane').length", returnByValue: true });
+  assert.ok(Number(detached.result.value) <= 12);
   await watched.context.close();
 }, 180_000);

@@ -161,6 +161,8 @@ stage.test("a whole file is opened by its path, written for what was read, and l
 
 stage.test("a new class has its file after a flush", async () => {
   await pane("Classes").getByRole("button", { name: "New class…" }).click();
+  assert.equal(await pane("Classes").getByLabel("File", { exact: true }).first().inputValue(), "src/NewClass1.bt", "a path is proposed");
+  await pane("Classes").getByRole("button", { name: "Make" }).click();
   await pane("Classes").getByRole("option", { name: /^NewClass1/ }).waitFor();
   assert.equal(await value("NewClass1 new hello"), '"hello"');
   await pane("Changes").getByRole("button", { name: "Flush all" }).click();

@@ -41,7 +41,7 @@ stage.test("numbers are a list, a chart and a histogram, and the chart is a tabl
 stage.test("dictionaries in a list are a table: sorted, searched, opened", async () => {
   await inspect("#(#{#name => \"Bo\", #age => 7}, #{#name => \"Al\", #age => 41}, #{#name => \"Cy\", #age => 5})", "people");
   await tab("Table").click();
-  const rows = inspector().getByRole("listbox", { name: "Table" }).getByRole("option");
+  const rows = inspector().getByRole("grid", { name: "Table" }).getByRole("row");
   await inspector().getByRole("button", { name: "age", exact: true }).click();
   await rows.first().getByText("\"Cy\"").waitFor();
   await inspector().getByRole("button", { name: /^age/ }).click();
@@ -66,7 +66,7 @@ stage.test("texts have lines, bytes and characters; numbers have digits; keys ch
   await inspector().getByText("two é").first().waitFor();
   await tab("Characters").click();
   await inspector().getByText("newline").waitFor();
-  await inspector().getByRole("listbox").first().focus();
+  await inspector().getByRole("grid").first().focus();
   await stage.page.keyboard.press("3");
   await inspector().getByText("6f 6e 65").first().waitFor();
   await inspect("255", "number");
@@ -84,7 +84,7 @@ stage.test("a class shows its methods and its place; an actor its process; a row
   await tab("Hierarchy").click();
   await inspector().getByText("this class").waitFor();
   await tab("Instances").click();
-  await inspector().getByRole("option").first().click();
+  await inspector().getByRole("grid").getByRole("row").first().click();
   await inspector().getByLabel("Message to the actor").waitFor();
 });
 
@@ -97,7 +97,7 @@ stage.test("a message is sent to the actor that is looked at, code sees self", a
   await inspector().locator("output").getByText("to an actor the code is one message").waitFor();
   await inspect("#(3, 4)", "pair");
   await inspector().getByLabel("Code with self").fill("self inject: 0 into: [:a :b | a + b]");
-  await inspector().getByRole("button", { name: "Print" }).click();
+  await inspector().getByRole("button", { name: "Print", exact: true }).click();
   await inspector().locator("output").getByText("7").waitFor();
 });
 
@@ -191,6 +191,7 @@ stage.test("a change that was replaced after it was shown is not written", async
 
 stage.test("a pane floats above the others, moves by keys, is kept over a reload and goes back", async () => {
   await stage.choose("Layout: Start");
+  await stage.choose("Reset layout");
   await stage.page.getByRole("button", { name: "Menu of Inspector" }).click();
   await stage.page.getByRole("menuitem", { name: "Float" }).click();
   const handle = stage.page.getByRole("group", { name: "Move Inspector" });

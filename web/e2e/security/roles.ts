@@ -84,16 +84,32 @@ stage.test("S15 no control of an observer changes anything, and no key", async (
       assert.equal(await observer.page.getByRole("alertdialog").count(), 0, `${name} ${key}`);
     }
   }
+  // A key that would change something says why it does not.
+  for (const [name, key] of [["Changes", "F"], ["Tests", "A"], ["Classes", "N"], ["Workspace", "Control+s"]] as const) {
+    await observer.page.reload();
+    await observer.page.getByRole("banner").getByText("observer").waitFor();
+    await show(observer.page, name);
+    await seen(name).focus();
+    assert.equal(await observer.page.getByRole("contentinfo").getByText("Observers cannot change anything").count(), 0);
+    await observer.page.keyboard.press(key);
+    await observer.page.getByRole("contentinfo").getByText("Observers cannot change anything").waitFor();
+  }
   const sent = observer.frames.filter((frame) => frame.startsWith("→")).filter((frame) => /"op":"(eval|save|try|remove|flush|revert|kill|clear|test(?!-results)|load|take|settle|desk-write|unbind)/.test(frame) && !frame.includes('"id":"h'));
   assert.deepEqual(sent, []);
 });
 
 stage.test("S16 looking at an object that changes when asked changes nothing, for an observer", async () => {
   await observer.page.evaluate(() => { location.hash = "#/actors"; });
-  await seen("Actors").getByRole("option", { name: /Trap/ }).first().click();
+  await seen("Actors").getByRole("grid").getByRole("row", { name: /Trap/ }).first().click();
   await seen("Actors").getByRole("button", { name: "Inspect" }).click();
   await seen("Inspector").getByText("touched").first().waitFor();
   await seen("Inspector").getByRole("button", { name: "Follow" }).click();
+  const tabs = seen("Inspector").getByRole("tab");
+  for (let at = 0; at < await tabs.count(); at += 1) {
+    await tabs.nth(at).click();
+    await seen("Inspector").locator(".row, pre, svg, dl, .empty").first().waitFor({ state: "attached" });
+  }
+  assert.equal(await seen("Inspector").getByRole("button", { name: "▷ Print" }).count(), 0, "what runs code is not there");
   await show(observer.page, "Supervision");
   await show(observer.page, "Bindings");
   assert.equal(await stage.value("trap count"), "0");
@@ -114,7 +130,7 @@ stage.test("S21 logging out empties the page, and Back shows nothing", async () 
   const third = await enter(stage.browser, stage.house);
   await ready(third.page);
   await third.page.evaluate(() => fetch("/logout", { method: "POST" }));
-  await third.page.getByText("You were logged out.").waitFor({ timeout: 2000 });
+  await third.page.getByText("You were logged out.").waitFor({ timeout: 1000 });
   assert.equal(await third.page.locator(".cm-content, .pane").count(), 0);
   await third.page.goto("about:blank");
   await third.page.goBack();

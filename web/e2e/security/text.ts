@@ -10,6 +10,9 @@ import { SIGMA, quoted, symbol } from "../support/sigma";
 import { Stage } from "../support/stage";
 
 const BAD = "<img src=x onerror=pwned=1>";
+/** Those a file can hold. */
+const WRITTEN = Object.values(SIGMA).filter((text) => !/[\u0000\ud83d\u001b]/.test(text));
+const shown = (text: string): string => text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (one) => `⟨U+${one.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0") ?? ""}⟩`);
 const stage = Stage.of({
   "src/Bad.bt": `/// ${BAD} class comment </textarea><iframe srcdoc=x>
 Actor subclass: Bad
@@ -19,11 +22,13 @@ Actor subclass: Bad
   say => ${quoted("<script>pwned=1</script>")}
 
   fail => Error signal: ${quoted(`${BAD} message`)}
+
+${WRITTEN.map((text, at) => `  /// ${text}\n  says${at} => ${quoted(text)}\n`).join("\n")}
 `,
   "test/BadTest.bt": `TestCase subclass: BadTest
 
   testBad => self assert: ${quoted(`${BAD} actual`)} equals: ${quoted(`${BAD} wanted`)}
-`,
+${WRITTEN.map((text, at) => `\n  test${at} => self assert: ${quoted(`${text} actual`)} equals: ${quoted(text)}\n`).join("")}`,
 });
 const pane = (name: string): Locator => stage.pane(name);
 
@@ -69,7 +74,6 @@ stage.test("S1 errors, warnings and their hints", async () => {
 
 stage.test("S1 every text, as key, element, symbol, name of an actor and message of an error", async () => {
   const texts = Object.values(SIGMA).filter((text) => !/[\u0000\ud83d]/.test(text));
-  const shown = (text: string): string => text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (one) => `⟨U+${one.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0") ?? ""}⟩`);
   for (const [at, text] of texts.entries()) {
     await stage.evaluate(`all${at} := #{${quoted(text)} => #(${quoted(text)}), #key => ${symbol(text)}}. (Bad spawn) registerAs: ${symbol(`${at} ${text}`)}`, "ControlOrMeta+d");
     await stage.goTo(`#/inspect/all${at}`);
@@ -80,7 +84,7 @@ stage.test("S1 every text, as key, element, symbol, name of an actor and message
     await failed.getByText(shown(text).replaceAll("\n", "")).first().waitFor();
     await stage.choose("Actors");
     await pane("Actors").getByLabel("Filter actors").fill("Bad");
-    await pane("Actors").getByRole("option").first().waitFor();
+    await pane("Actors").getByRole("grid").getByRole("row").first().waitFor();
     await unharmed();
   }
   await pane("Actors").getByLabel("Filter actors").fill("");
@@ -93,7 +97,7 @@ stage.test("S1 comments, sources, actors, bindings, tests and the log", async ()
   await pane("Classes").getByText(/class comment <\/textarea><iframe/).waitFor();
   await unharmed();
   await stage.choose("Actors");
-  await pane("Actors").getByRole("option", { name: /Bad/ }).first().click();
+  await pane("Actors").getByRole("grid").getByRole("row", { name: /Bad/ }).first().click();
   await pane("Actors").getByRole("button", { name: "Inspect" }).click();
   await pane("Inspector").getByRole("option").filter({ hasText: BAD }).first().waitFor();
   await stage.choose("Bindings");
@@ -109,8 +113,40 @@ stage.test("S1 comments, sources, actors, bindings, tests and the log", async ()
   await pane("Supervision").getByText("Bad").first().waitFor();
   await stage.choose("Changes");
   await stage.choose("Audit");
-  await pane("Audit").getByRole("option").first().waitFor();
+  await pane("Audit").getByRole("grid").getByRole("row").first().waitFor();
   await unharmed();
+});
+
+stage.test("S1 every text in comments, sources, the log and failures of tests; a NUL and half a character too", async () => {
+  for (const at of WRITTEN.keys()) {
+    await stage.goTo(`#/class/Bad/says${at}`);
+    await pane("Classes").locator(".cm-content").getByText(`says${at} =>`).waitFor();
+    await unharmed();
+  }
+  await stage.choose("Log");
+  for (const text of Object.values(SIGMA)) {
+    // By hand: an editor takes no NUL and no half of a character.
+    await byHand(stage.page, [{ op: "eval", code: `Logger error: ${quoted(text)}. Transcript show: ${quoted(text)}; cr` }]);
+  }
+  await pane("Log").getByRole("grid").getByText(/U\+001B/).first().waitFor();
+  await pane("Log").getByRole("grid").getByText("a⟨U+0000⟩b").first().waitFor();
+  await unharmed();
+  await stage.choose("Tests");
+  for (const at of WRITTEN.keys()) {
+    await pane("Tests").getByRole("option", { name: new RegExp(`^✗ ?test${at}\\b`) }).click();
+    await pane("Tests").locator(".failure").getByText(shown(WRITTEN[at] ?? "").slice(0, 12)).first().waitFor();
+    await unharmed();
+  }
+});
+
+stage.test("S4 filters and searches take any text for text", async () => {
+  for (const name of ["Classes", "Actors", "Supervision", "Transcript", "Tests", "Bindings", "Log", "Audit"]) {
+    await stage.choose(name);
+    const field = pane(name).getByRole("searchbox").first();
+    for (const text of WRITTEN) await field.fill(text);
+    await unharmed();
+    await field.fill("");
+  }
 });
 
 stage.test("S4 links, palette and filters take any text for text", async () => {
@@ -159,7 +195,22 @@ stage.test("S4 a layout or settings that are none become the preset", async () =
     await ready(stage.page);
     await pane("Transcript").waitFor();
   }
+  // What else is kept on the desk: settings, places, texts.
+  const version = async (name: string): Promise<number> => {
+    const [found] = await byHand(stage.page, [{ op: "desk-read", names: [name] }]);
+    return (found?.items as Record<string, { version: number }> | undefined)?.[name]?.version ?? 0;
+  };
+  for (const [name, text] of [["settings", `{"theme":"${BAD.replaceAll('"', "")}","letters":"x"}`], ["settings", "null"], ["recent", JSON.stringify([BAD, `#/class/${BAD}`, 7])], ["scratch/evil", WRITTEN.join("\n")], ["layout/start", JSON.stringify({ columns: [], states: { log: { search: BAD } } })]] as const) {
+    const [answer] = await byHand(stage.page, [{ op: "desk-write", name, text, version: await version(name) }]);
+    assert.equal(answer?.error, undefined, name);
+    await stage.page.goto("about:blank");
+    await stage.page.goBack();
+    await ready(stage.page);
+  }
+  await stage.goTo("#/workspace/evil");
+  await stage.page.locator("#pane-workspace .cm-content").getByText(BAD).first().waitFor();
   await unharmed();
+  await stage.goTo("#/workspace/main");
 });
 
 stage.test("S26 ten megabytes are refused with a sentence, one without a blank are shown", async () => {

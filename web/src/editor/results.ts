@@ -18,6 +18,9 @@ class ResultWidget extends WidgetType {
   }
 }
 
+/** Results that stay when their input is evaluated again. */
+export const pinned = new Set<string>();
+
 export const addResult = StateEffect.define<{ id: string; at: number; element: HTMLElement }>({
   map: (value, changes) => ({ ...value, at: changes.mapPos(value.at, 1) }),
 });
@@ -34,7 +37,7 @@ const field = StateField.define<DecorationSet>({
         const line = transaction.state.doc.lineAt(Math.min(effect.value.at, transaction.state.doc.length));
         const added: Range<Decoration> = Decoration.widget({ widget: new ResultWidget(id, element), block: true, side: 1 }).range(line.to);
         // One input has one result: a new one takes the place of the old.
-        next = next.update({ filter: (from, _to, value) => from !== line.to || (value.spec.widget as ResultWidget).id === id, add: [added], sort: true });
+        next = next.update({ filter: (from, _to, value) => from !== line.to || (value.spec.widget as ResultWidget).id === id || pinned.has((value.spec.widget as ResultWidget).id), add: [added], sort: true });
       }
     }
     return next;

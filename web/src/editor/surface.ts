@@ -1,6 +1,6 @@
 // A surface: the editor every text with code is in, with completion, documentation and findings of the daemon.
 
-import { autocompletion, closeBrackets, closeBracketsKeymap, closeCompletion, completionKeymap, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
+import { acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, closeCompletion, completionKeymap, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab, selectParentSyntax, toggleComment } from "@codemirror/commands";
 import { bracketMatching, indentOnInput, indentUnit } from "@codemirror/language";
 import { lintKeymap, setDiagnostics, type Diagnostic as Shown } from "@codemirror/lint";
@@ -9,10 +9,13 @@ import { Compartment, EditorState, Prec, type Extension } from "@codemirror/stat
 import { Decoration, EditorView, ViewPlugin, drawSelection, highlightActiveLine, highlightActiveLineGutter, highlightSpecialChars, hoverTooltip, keymap, lineNumbers, showTooltip, type DecorationSet, type Tooltip, type ViewUpdate } from "@codemirror/view";
 import { StateEffect, StateField } from "@codemirror/state";
 import type { CheckMode, Diagnostic } from "../wire/protocol";
+import { effect } from "@preact/signals";
+import { inspect } from "../kernel/inspect";
+import { stretch } from "../kernel/merge";
 import { go } from "../kernel/routes";
 import { settings } from "../kernel/settings";
-import { client, isOnline, isOwner, status } from "../kernel/store";
-import { byteOffset, placeOfByte, visible } from "../kernel/text";
+import { client, fault, isFrozen, isOnline, isOwner, status } from "../kernel/store";
+import { byteOffset, placeOfByte, placesOfBytes, visible } from "../kernel/text";
 import { beamtalk, colours } from "./language";
 
 const look = EditorView.theme({
@@ -157,15 +160,73 @@ function browse(kind: "class" | "senders" | "implementors" | "references") {
   };
 }
 
+/** A place in the text under the pointer, with the key that means more than a click. */
+const clicked = EditorView.domEventHandlers({
+  mousedown: (event, view) => {
+    const at = event.ctrlKey || event.metaKey ? view.posAtCoords({ x: event.clientX, y: event.clientY }) : null;
+    if (at === null || event.button !== 0) return false;
+    view.dispatch({ selection: { anchor: at } });
+    event.preventDefault();
+    return browse("class")(view);
+  },
+});
+
+/** Put the text in order, as far as it can be read. */
+export function format(view: EditorView): boolean {
+  if (view.state.readOnly) return true;
+  const code = view.state.doc.toString();
+  client.request("format", { code }).then(({ text }) => {
+    const change = view.state.doc.toString() === code ? stretch(code, text) : null;
+    if (change !== null) view.dispatch({ changes: change });
+  }, (cause: unknown) => { status.value = fault(cause).message; });
+  return true;
+}
+
+type How = "do" | "print" | "inspect";
+
+/** Evaluate the selection, else the line, of a text that is no scratch text: the value is shown above it. */
+function evaluate(how: How) {
+  return (view: EditorView): boolean => {
+    if (!isOwner.value) {
+      status.value = "Observers cannot change anything";
+      return true;
+    }
+    const { main } = view.state.selection;
+    const line = view.state.doc.lineAt(main.head);
+    const [from, to] = main.empty ? [line.from, line.to] : [main.from, main.to];
+    const code = view.state.sliceDoc(from, to).trim();
+    if (code === "" || isFrozen.value) return true;
+    const show = (text: string): void => view.dispatch({ effects: setCard.of({ pos: to, above: false, create: () => ({ dom: card(text.slice(0, 2000)) }) }) });
+    client.request("eval", { code, hold: how !== "do" }).then((answer) => {
+      if (how === "inspect") inspect({ ref: answer.ref ?? "" }, answer.class ?? "value");
+      else if (how === "print") show(`${answer.text} (${answer.class ?? "?"})`);
+      else status.value = `✓ ${code.slice(0, 60)}`;
+    }, (cause: unknown) => { const { kind, message } = fault(cause); show(`${kind}: ${message}`); });
+    return true;
+  };
+}
+
+const evaluating = keymap.of([
+  { key: "Mod-d", run: evaluate("do"), preventDefault: true }, { key: "Mod-Enter", run: evaluate("do") },
+  { key: "Mod-p", run: evaluate("print"), preventDefault: true }, { key: "Shift-Enter", run: evaluate("print") },
+  { key: "Mod-i", run: evaluate("inspect"), preventDefault: true }, { key: "Mod-Shift-Enter", run: evaluate("inspect") },
+]);
+
+/** So many findings are drawn in a text. */
+const MOST = 200;
+
 /** The daemon's findings as the editor shows them. */
 export function shown(found: readonly Diagnostic[], text: string): Shown[] {
-  return found.flatMap((one) => {
-    const line = one.line === null ? null : text.split("\n").slice(0, one.line - 1).join("\n").length + (one.line > 1 ? 1 : 0);
-    const from = one.span_start === undefined ? (line ?? 0) : placeOfByte(text, one.span_start);
-    const end = one.span_end === undefined ? text.indexOf("\n", from) : placeOfByte(text, one.span_end);
+  // The text is gone through once, however much was found.
+  const starts = [0];
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
+  const places = placesOfBytes(text, found.flatMap((one) => [one.span_start ?? 0, one.span_end ?? 0]));
+  return found.slice(0, MOST).map((one, at) => {
+    const from = one.span_start === undefined ? (starts[(one.line ?? 1) - 1] ?? text.length) : (places[2 * at] ?? 0);
+    const end = one.span_end === undefined ? text.indexOf("\n", from) : (places[2 * at + 1] ?? 0);
     const to = Math.max(from, Math.min(text.length, end < 0 ? text.length : end));
     const severity = one.severity === "error" ? ("error" as const) : one.severity === "warning" ? ("warning" as const) : ("info" as const);
-    return [{ from: Math.min(from, text.length), to, severity, message: visible(`${one.code === null ? "" : `${one.code} `}${one.message}${one.hint === null ? "" : `\n${one.hint}`}`) }];
+    return { from: Math.min(from, text.length), to, severity, message: visible(`${one.code === null ? "" : `${one.code} `}${one.message}${one.hint === null ? "" : `\n${one.hint}`}`) };
   });
 }
 
@@ -208,7 +269,9 @@ export interface SurfaceOptions {
   onSave?: () => void;
 }
 
-const wrapping = new Compartment();
+const [wrapping, numbering] = [new Compartment(), new Compartment()];
+const wraps = (): Extension => (settings.value.wrap ? EditorView.lineWrapping : []);
+const numbers = (): Extension => (settings.value.line_numbers ? [lineNumbers(), highlightActiveLineGutter()] : []);
 /** Longer than this is refused rather than pasted. */
 const LONGEST = 1024 * 1024;
 
@@ -223,13 +286,17 @@ export function surface(options: SurfaceOptions): EditorView {
         { key: "Alt-n", run: browse("senders") },
         { key: "Alt-m", run: browse("implementors") },
         { key: "Alt-r", run: browse("references") },
-        { key: "Mod-s", run: () => { options.onSave?.(); return true; }, preventDefault: true },
+        { key: "Mod-s", run: () => { if (readOnly) status.value = isOwner.value ? "This text cannot be changed" : "Observers cannot change anything"; else options.onSave?.(); return true; }, preventDefault: true },
+        { key: "Alt-Shift-f", run: format },
+        { key: "Tab", run: acceptCompletion },
         { key: "Alt-e", run: selectParentSyntax },
         { key: "Alt-j", run: selectNextOccurrence },
         { key: "Mod-/", run: toggleComment },
       ])),
       ...(options.extensions ?? []),
-      settings.value.line_numbers ? [lineNumbers(), highlightActiveLineGutter()] : [],
+      evaluating,
+      clicked,
+      numbering.of(numbers()),
       highlightSpecialChars({ addSpecialChars: /[\u200b-\u200f\u2028-\u202e\u2060-\u206f\u061c\u180e]/ }),
       history(), drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(), highlightActiveLine(), highlightSelectionMatches(),
       search({ top: true }), indentUnit.of("  "), EditorState.tabSize.of(2),
@@ -242,7 +309,7 @@ export function surface(options: SurfaceOptions): EditorView {
       // Whatever else Escape closes comes first; then it leaves the text for its pane.
       Prec.lowest(keymap.of([{ key: "Escape", run: (view) => { leave(view); return true; } }])),
       beamtalk, colours, look,
-      wrapping.of(settings.value.wrap ? EditorView.lineWrapping : []),
+      wrapping.of(wraps()),
       EditorState.readOnly.of(readOnly),
       EditorView.editable.of(!readOnly),
       EditorView.contentAttributes.of({ "aria-label": options.label, spellcheck: "false", ...(readOnly ? { tabindex: "0" } : {}) }),
@@ -256,5 +323,14 @@ export function surface(options: SurfaceOptions): EditorView {
       }),
     ],
   });
-  return new EditorView({ state, parent: options.parent });
+  const view = new EditorView({ state, parent: options.parent });
+  let isFirst = true;
+  const end = effect(() => {
+    const effects = [wrapping.reconfigure(wraps()), numbering.reconfigure(numbers())];
+    if (!isFirst) view.dispatch({ effects });
+    isFirst = false;
+  });
+  const destroy = view.destroy.bind(view);
+  view.destroy = () => { end(); destroy(); };
+  return view;
 }

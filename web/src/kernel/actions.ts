@@ -28,6 +28,9 @@ export function actionsOf(pane: PaneId | null): Action[] {
   return pane === null ? [] : (ofPanes.value[pane] ?? []);
 }
 
+/** The pane whose actions are offered in a sheet: after a long press on a row, or from the head of a phone. */
+export const sheetOf = signal<PaneId | null>(null);
+
 export const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
 export function keyText(key: string): string {

@@ -3,34 +3,97 @@
 
 import { signal } from "@preact/signals";
 import { OpError } from "../wire/client";
+import { merge } from "./merge";
 import { client, isOwner } from "./store";
 
 interface Item {
   text: string;
   version: number;
+  /** The text of that version: what changes of this tab and of others started from. */
+  base: string;
+  /** When it was kept, as the daemon says. */
+  at: number;
 }
 
 const items = new Map<string, Item>();
 const timers = new Map<string, ReturnType<typeof setTimeout>>();
 /** Texts not yet at the daemon; they go out when it is there again. */
 const unsent = new Map<string, string>();
-/** Somebody else changed an item: its name and the other text. */
+/** Somebody else changed an item in the same place: its name and the other text. */
 export const clash = signal<{ name: string; theirs: string } | null>(null);
+/** Texts that have somebody else's changes in them now. */
+export const arrived = signal<readonly { name: string; text: string; isMerged: boolean }[]>([]);
 
 const local = (name: string): string => `desk/${name}`;
 
 export async function readDesk(): Promise<void> {
   if (!isOwner.value) {
     for (const key of Object.keys(sessionStorage)) {
-      if (key.startsWith("desk/")) items.set(key.slice(5), { text: sessionStorage.getItem(key) ?? "", version: 0 });
+      if (key.startsWith("desk/")) items.set(key.slice(5), { text: sessionStorage.getItem(key) ?? "", version: 0, base: "", at: 0 });
     }
     return;
   }
   const answer = await client.request("desk-read", {});
+  const news: { name: string; text: string; isMerged: boolean }[] = [];
   for (const [name, item] of Object.entries(answer.items)) {
-    if (item !== undefined && !unsent.has(name)) items.set(name, { text: item.text, version: item.version });
+    if (item === undefined) continue;
+    const known = items.get(name);
+    if (!unsent.has(name) || known === undefined) items.set(name, { text: item.text, version: item.version, base: item.text, at: Number(item.at) });
+    if (known !== undefined && known.text !== item.text && !unsent.has(name)) news.push({ name, text: item.text, isMerged: false });
   }
+  if (news.length > 0) arrived.value = news;
   for (const [name, text] of unsent) keep(name, text, 0);
+}
+
+/** Other tabs write the same texts: what they change is shown as it comes. */
+export function watchDesk(): void {
+  if (!isOwner.value) return;
+  client.on("desk", (event) => {
+    if (event.event !== "changed") return;
+    const { name, version } = event.data;
+    if (!name.startsWith("scratch/") || sending.has(name) || version <= (items.get(name)?.version ?? 0)) return;
+    client.request("desk-read", { names: [name] }).then(({ items: found }) => {
+      const item = found[name];
+      if (item !== undefined && item.version > (items.get(name)?.version ?? 0)) theirs(name, item.text, item.version);
+    }, () => undefined);
+  });
+}
+
+/** Another text of an item: taken where this tab changed nothing, joined where both changed other lines, else asked about. */
+function theirs(name: string, text: string, version: number): void {
+  const item = items.get(name) ?? { text, version, base: text, at: 0 };
+  items.set(name, item);
+  const mine = unsent.get(name);
+  const joined = mine === undefined ? text : merge(item.base, mine, text);
+  item.version = version;
+  if (joined === null) {
+    clash.value = { name, theirs: text };
+    return;
+  }
+  item.base = text;
+  item.text = joined;
+  if (joined === text) unsent.delete(name);
+  else keep(name, joined, 0);
+  arrived.value = [{ name, text: joined, isMerged: mine !== undefined }];
+}
+
+/** The names of items, the last kept first. */
+export function byAge(prefix: string): string[] {
+  return [...items].filter(([name]) => name.startsWith(prefix)).sort(([, one], [, two]) => two.at - one.at).map(([name]) => name);
+}
+
+export function newest(prefix: string): string | null {
+  return byAge(prefix)[0] ?? null;
+}
+
+/** Keep an item no longer. */
+export function forget(name: string): void {
+  const item = items.get(name);
+  items.delete(name);
+  unsent.delete(name);
+  clearTimeout(timers.get(name));
+  if (!isOwner.value) sessionStorage.removeItem(local(name));
+  else if (item !== undefined) client.request("desk-write", { name, version: item.version }).catch(() => undefined);
 }
 
 export function kept(name: string): string | null {
@@ -43,8 +106,11 @@ export function names(prefix: string): string[] {
 
 /** Keep a text, half a second after the last of a row of changes. */
 export function keep(name: string, text: string, afterMs = 500): void {
-  const item = items.get(name) ?? { text, version: 0 };
+  const item = items.get(name) ?? { text, version: 0, base: "", at: 0 };
+  // What came from another tab goes nowhere from here.
+  if (items.has(name) && item.text === text && !unsent.has(name) && afterMs > 0) return;
   item.text = text;
+  item.at = Date.now();
   items.set(name, item);
   if (!isOwner.value) return sessionStorage.setItem(local(name), text);
   unsent.set(name, text);
@@ -77,6 +143,7 @@ async function write(name: string, text: string, item: Item): Promise<boolean> {
   try {
     const { version } = await client.request("desk-write", { name, text, version: item.version });
     item.version = version;
+    item.base = text;
     if (unsent.get(name) === text) unsent.delete(name);
     return true;
   } catch (cause) {
@@ -86,10 +153,10 @@ async function write(name: string, text: string, item: Item): Promise<boolean> {
       if (cause.body.kind === "busy") keep(name, unsent.get(name) ?? text, 1000);
       return false;
     }
-    const theirs = cause.body.details ?? {};
-    item.version = Number(theirs.version ?? 0);
-    if (!name.startsWith("scratch/")) return true;
-    clash.value = { name, theirs: String(theirs.text ?? "") };
-    return false;
+    const other = cause.body.details ?? {};
+    // The last arrangement of panes or settings counts.
+    if (name.startsWith("scratch/")) theirs(name, String(other.text ?? ""), Number(other.version ?? 0));
+    else item.version = Number(other.version ?? 0);
+    return !name.startsWith("scratch/");
   }
 }

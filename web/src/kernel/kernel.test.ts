@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { PRESETS, close, drift, float, groups, move, parse, resize, show, sink, visiblePanes } from "./layout";
+import { PRESETS, close, drift, float, groups, move, narrowed, parse, resize, show, sink, visiblePanes } from "./layout";
 import { format, parse as parseRoute, readRecent, visited } from "./routes";
-import { age, byteOffset, bytes, match, placeOfByte, visible } from "./text";
+import { readStates } from "./states";
+import { age, byteOffset, bytes, match, placeOfByte, placesOfBytes, visible } from "./text";
 
 const start = PRESETS.Start ?? { columns: [] };
 
@@ -94,4 +95,24 @@ test("the better match comes first", () => {
   const score = (text: string): number => match("lt", text) ?? -1;
   assert.ok(score("LampTest") > score("Flatten"));
   assert.equal(match("xyz", "Lamp"), null);
+});
+
+test("where there is little room there are at most two columns, and all panes", () => {
+  for (const preset of Object.values(PRESETS)) {
+    const next = narrowed(preset, []);
+    assert.ok(next.columns.length <= 2 && next.columns.every((column) => column.groups.length === 1));
+    assert.deepEqual(groups(next).flatMap((one) => one.tabs).sort(), groups(preset).flatMap((one) => one.tabs).sort());
+  }
+  assert.equal(groups(narrowed(start, ["tests"]))[1]?.active, "tests", "what was last asked for is seen");
+});
+
+test("what panes remember is texts, and of known panes", () => {
+  assert.deepEqual(readStates({ log: { search: "x", bad: 3, long: "y".repeat(300) }, nothing: { a: "b" }, tests: null }, ["log", "tests"]), { log: { search: "x" }, tests: {} });
+  for (const bad of [null, 3, "x", undefined]) assert.deepEqual(readStates(bad, ["log"]), {});
+});
+
+test("many places in a text are found as one is", () => {
+  const text = "a ä 漢 𝄞 z\n".repeat(3);
+  const offsets = [5, 0, 40, 12, 999, 7, 7];
+  assert.deepEqual(placesOfBytes(text, offsets), offsets.map((offset) => placeOfByte(text, offset)));
 });

@@ -36,6 +36,19 @@ export interface Layout {
   floats?: Float[];
 }
 
+/** The same panes where there is little room: at most two columns, each one group. */
+export function narrowed(layout: Layout, newest: readonly PaneId[]): Layout {
+  const all = layout.columns.map((column) => column.groups.flatMap((one) => one.tabs));
+  const [first = [], ...rest] = all;
+  const parts = [first, rest.flat()].filter((tabs) => tabs.length > 0);
+  const floating = (layout.floats ?? []).map((one) => one.pane);
+  const shown = [...newest, ...groups(layout).map((one) => one.active)];
+  return { columns: parts.map((tabs, at) => {
+    const own = at === parts.length - 1 ? [...tabs, ...floating] : tabs;
+    return { size: 100 / parts.length, groups: [{ tabs: own, active: shown.find((pane) => own.includes(pane)) ?? own[0] ?? "workspace", size: 100 }] };
+  }) };
+}
+
 export type Edge = "middle" | "left" | "right" | "above" | "below";
 
 function group(size: number, ...tabs: [PaneId, ...PaneId[]]): Group {

@@ -74,9 +74,19 @@ function reach(hash: string, focus: boolean): void {
   wanted.value = { pane: next.pane, focus };
 }
 
+/** Whether the last click or key was with Shift: what is opened then gets a tab of its own. */
+let isShift = false;
+/** What every session can see. */
+const SHARED = ["class", "senders", "implementors", "references", "actor", "file", "changes", "test"];
+
 /** Open a place: Back comes back from it. */
 export function go(...parts: string[]): void {
   const hash = format(parts);
+  if (isShift && SHARED.includes(parts[0] ?? "")) {
+    isShift = false;
+    window.open(location.pathname + hash, "_blank", "noopener");
+    return;
+  }
   if (location.hash !== hash) history.pushState(null, "", hash);
   reach(hash, true);
 }
@@ -87,6 +97,7 @@ export function note(...parts: string[]): void {
 }
 
 export function startRoutes(): void {
+  document.addEventListener("click", (event) => { isShift = event.shiftKey; setTimeout(() => { isShift = false; }, 0); }, true);
   addEventListener("popstate", () => reach(location.hash, false));
   addEventListener("hashchange", () => reach(location.hash, false));
   if (location.hash !== "") reach(location.hash, false);

@@ -10,9 +10,15 @@ export interface Settings {
   wrap: boolean;
   line_numbers: boolean;
   autocomplete: boolean;
+  /** Transcript and Log follow their end. */
+  follow: boolean;
+  diff: "unified" | "split";
 }
 
-const DEFAULTS: Settings = { theme: "system", letters: true, wrap: true, line_numbers: true, autocomplete: true };
+/** Those that are on or off, with what they are called. */
+export const SWITCHES = { letters: "Single letter keys", wrap: "Wrap long lines", line_numbers: "Line numbers", autocomplete: "Complete while typing", follow: "Follow the end" } as const;
+
+const DEFAULTS: Settings = { theme: "system", letters: true, wrap: true, line_numbers: true, autocomplete: true, follow: true, diff: "unified" };
 
 export const settings = signal<Settings>(DEFAULTS);
 
@@ -25,7 +31,8 @@ export function readSettings(): void {
     const read = JSON.parse(kept("settings") ?? "{}") as Partial<Settings>;
     const next = { ...DEFAULTS };
     if (read.theme === "light" || read.theme === "dark") next.theme = read.theme;
-    for (const name of ["letters", "wrap", "line_numbers", "autocomplete"] as const) {
+    if (read.diff === "split") next.diff = read.diff;
+    for (const name of Object.keys(SWITCHES) as (keyof typeof SWITCHES)[]) {
       if (typeof read[name] === "boolean") next[name] = read[name];
     }
     settings.value = next;

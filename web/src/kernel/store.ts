@@ -12,18 +12,28 @@ export const sessionId = signal<string | null>(null);
 export const workspaceName = signal("workspace");
 /** `running`, or why it is not. */
 export const node = signal("running");
+/** Nothing can be changed: nobody would hear it. */
+export const isFrozen = computed(() => !isOnline.value || node.value !== "running");
+/** Why the image does not run, in the words of the daemon. */
+export const lastError = signal<string | null>(null);
+/** Counts the starts of the image that were seen: what was held before is gone. */
+export const images = signal(0);
 /** A notice of the connection or the image, shown until the time given. */
-export const notice = signal<{ text: string; until: number | null; kind: "info" | "warn" } | null>(null);
+export const notice = signal<{ text: string; until: number | null; kind: "info" | "warn"; why?: string } | null>(null);
 export const status = signal("");
 /** Counts up when everything shown has to be asked for again. */
 export const epoch = signal(0);
 /** The evaluation of this session that runs. */
 export const running = signal<{ id: string; since: number } | null>(null);
+/** Why nothing can be recorded, if so. */
+export const trail = signal<string | null>(null);
 export const pending = signal(0);
 export const waiting = signal(0);
 export const diskChanged = signal<string[]>([]);
 export const now = signal(Date.now());
 
+/** Text to be put where the caret of the Workspace is. */
+export const insertion = signal<string | null>(null);
 /** What listens to frames of kept requests. */
 export const frameListeners = new Set<(frame: Frame) => void>();
 
@@ -53,6 +63,12 @@ function hold(session: string): Promise<boolean> {
     if (navigator.locks === undefined) resolve(false);
   });
 }
+
+const NEW_SESSION = `A session is kept for a while after its tab has gone; then its variables and references are dropped, and what it
+printed too. That time was over, the daemon was started again, or somebody closed the session.
+
+Classes, actors, changes and the texts in the Workspace do not belong to a session and are all there. Evaluate again what
+you still need.`;
 
 const SEEN = "seen";
 
@@ -85,7 +101,7 @@ export async function start(): Promise<void> {
         sessionStorage.setItem(SESSION, id);
         if (held !== id) void hold(id);
         held = id;
-        if (isNew) say("Reconnected with a new session: variables of the old one are gone.", "warn", null);
+        if (isNew) say("Reconnected with a new session: variables of the old one are gone.", "warn", null, NEW_SESSION);
         if (!resumed) running.value = null;
         isFirst = false;
         epoch.value += 1;
@@ -108,7 +124,9 @@ export async function start(): Promise<void> {
     if (event.event === "node_exited") node.value = "restarting";
     if (event.event === "node_started") {
       node.value = "running";
+      lastError.value = null;
       notice.value = null;
+      images.value += 1;
       epoch.value += 1;
     }
     if (event.event === "disk_changed") diskChanged.value = event.data.files;
@@ -130,7 +148,7 @@ export async function start(): Promise<void> {
     now.value = Date.now();
     // One that ended too often is not started again, and nobody says so.
     if (node.value !== "running" && isOnline.value) {
-      client.request("health", {}).then((health) => { if (health.node === "failed") { node.value = "failed"; notice.value = null; } }, () => undefined);
+      client.request("health", {}).then((health) => { if (health.node === "failed") { node.value = "failed"; lastError.value = health.last_error; notice.value = null; } }, () => undefined);
     }
   }, 1000);
 }
@@ -141,8 +159,8 @@ async function findRunning(id: string): Promise<void> {
   if (running.value === null && sessions.some((one) => one.id === id && one.busy)) running.value = { id: "", since: Date.now() };
 }
 
-export function say(text: string, kind: "info" | "warn", forMs: number | null): void {
-  const next = { text, kind, until: forMs === null ? null : Date.now() + forMs };
+export function say(text: string, kind: "info" | "warn", forMs: number | null, why?: string): void {
+  const next = { text, kind, until: forMs === null ? null : Date.now() + forMs, ...(why === undefined ? {} : { why }) };
   notice.value = next;
   if (forMs !== null) setTimeout(() => { if (notice.value === next) notice.value = null; }, forMs);
 }

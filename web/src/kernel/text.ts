@@ -60,6 +60,21 @@ export function placeOfByte(text: string, offset: number): number {
   return text.length;
 }
 
+/** The same for many offsets at once, in the order they were given. */
+export function placesOfBytes(text: string, offsets: readonly number[]): number[] {
+  const places = new Array<number>(offsets.length).fill(text.length);
+  let [bytes, place] = [0, 0];
+  for (const [offset, at] of offsets.map((one, index): [number, number] => [one, index]).sort((one, two) => one[0] - two[0])) {
+    while (place < text.length && bytes < offset) {
+      const code = text.codePointAt(place) ?? 0;
+      bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+      place += code > 0xffff ? 2 : 1;
+    }
+    places[at] = place;
+  }
+  return places;
+}
+
 export async function sha256(text: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
   return Array.from(new Uint8Array(digest), (one) => one.toString(16).padStart(2, "0")).join("");

@@ -46,7 +46,14 @@ function Frames({ frames, at: since }: { frames: Frame[]; at: number }): JSX.Ele
   );
 }
 
-export function Fault({ error, at, onCorrect, children }: { error: ErrorBody; at: number; onCorrect?: (word: string) => void; children?: ComponentChildren }): JSX.Element {
+/** The line something is in, with a mark below the place. */
+function place(code: string | null | undefined, found: { line: number | null; column?: number }): string | null {
+  const line = found.line === null ? undefined : code?.split("\n")[found.line - 1];
+  if (line === undefined || line.length > 200) return null;
+  return found.column === undefined ? line : `${line}\n${" ".repeat(Math.max(0, found.column - 1))}^`;
+}
+
+export function Fault({ error, at, code, onCorrect, children }: { error: ErrorBody; at: number; code?: string | null; onCorrect?: (word: string) => void; children?: ComponentChildren }): JSX.Element {
   const word = proposal(error);
   return (
     <div class="fault">
@@ -61,6 +68,7 @@ export function Fault({ error, at, onCorrect, children }: { error: ErrorBody; at
           <span class={`chip ${found.severity === "error" ? "danger" : "warn"}`}>{found.code ?? found.severity}</span>{" "}
           {found.line === null ? "" : <span class="muted">line {found.line} </span>}{visible(found.message)}
           {found.hint === null ? null : <span class="muted"> {visible(found.hint)}</span>}
+          {place(code, found) === null ? null : <pre class="code muted">{visible(place(code, found) ?? "")}</pre>}
         </div>
       ))}
       {error.stack === undefined || error.stack.length === 0 ? null : <Frames frames={error.stack} at={at} />}

@@ -1,9 +1,11 @@
 // A list of any length of which only the rows in sight exist. Keys move the selection; the selected row is what a
 // screen reader is told.
 
-import type { ComponentChildren, JSX } from "preact";
+import { Fragment, cloneElement, isValidElement, toChildArray, type ComponentChildren, type JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { isTyping } from "../kernel/actions";
+import { isTyping, sheetOf } from "../kernel/actions";
+import type { PaneId } from "../kernel/layout";
+import { status } from "../kernel/store";
 
 export interface ListProps<Item> {
   label: string;
@@ -22,7 +24,18 @@ export interface ListProps<Item> {
   from?: number;
   total?: number;
   onWindow?: (first: number, last: number) => void;
-  role?: "listbox" | "tree";
+  /** The cells of a grid are what `row` answers. */
+  role?: "listbox" | "tree" | "grid";
+  /** New rows at the end are shown as they come, as long as the end is in sight. */
+  isFollowing?: boolean;
+}
+
+const ROLES = { listbox: "option", tree: "treeitem", grid: "row" } as const;
+
+/** What stands in a row, each as a cell. */
+function cells(row: ComponentChildren): ComponentChildren {
+  const all = isValidElement(row) && row.type === Fragment ? toChildArray((row as JSX.Element).props.children) : toChildArray(row);
+  return all.map((one) => (isValidElement(one) ? cloneElement(one as JSX.Element, { role: "gridcell" }) : one));
 }
 
 const SPARE = 6;
@@ -54,7 +67,13 @@ export function List<Item>(props: ListProps<Item>): JSX.Element {
     props.onWindow?.(first, last);
   }, [first, last, total]);
 
-  const at = items.findIndex((item, place) => keyOf(item, place) === selected);
+  const isAtEnd = useRef(true);
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (props.isFollowing === true && isAtEnd.current && element !== null) element.scrollTop = element.scrollHeight;
+  }, [total, props.isFollowing, view.height]);
+
+  const at = selected === null ? -1 : items.findIndex((item, place) => keyOf(item, place) === selected);
   useLayoutEffect(() => {
     const element = box.current;
     if (element === null || at < 0) return;
@@ -68,8 +87,21 @@ export function List<Item>(props: ListProps<Item>): JSX.Element {
     const item = items[place];
     if (item !== undefined) props.onSelect(item, place);
   };
+  const withMod = (event: KeyboardEvent): void => {
+    if (event.key.toLowerCase() === "f") {
+      const filter = box.current?.closest(".pane")?.querySelector<HTMLInputElement>("input[type=search]");
+      if (filter == null) return;
+      filter.focus();
+    } else if (event.key.toLowerCase() === "c" && String(getSelection()) === "" && at >= 0) {
+      const row = document.getElementById(`${props.label}-${selected ?? ""}`);
+      const text = [...(row?.children ?? [])].map((one) => one.textContent ?? "").filter((one) => one !== "").join("\t");
+      navigator.clipboard?.writeText(text).then(() => { status.value = "copied"; }, () => { status.value = "The browser did not allow to copy"; });
+    } else return;
+    event.preventDefault();
+  };
   const onKeyDown = (event: KeyboardEvent): void => {
-    if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isTyping(event.target) || event.altKey) return;
+    if (event.ctrlKey || event.metaKey) return withMod(event);
     const page = Math.max(1, Math.floor(view.height / height) - 1);
     const item = items[at];
     const level = item === undefined ? undefined : props.level?.(item);
@@ -100,10 +132,9 @@ export function List<Item>(props: ListProps<Item>): JSX.Element {
         key={key}
         id={`${props.label}-${key}`}
         class={`row ${props.rowClass?.(item) ?? ""}`}
-        role={props.role === "tree" ? "treeitem" : "option"}
+        role={ROLES[props.role ?? "listbox"]}
         aria-selected={key === selected}
-        aria-posinset={place + 1}
-        aria-setsize={total}
+        {...(props.role === "grid" ? { "aria-rowindex": place + 1 } : { "aria-posinset": place + 1, "aria-setsize": total })}
         {...(level === undefined ? {} : { "aria-level": level.level + 1, ...(level.isOpen === undefined ? {} : { "aria-expanded": level.isOpen }) })}
         style={{ position: "absolute", top: `${place * height}px`, left: 0, right: 0, ...(level === undefined ? {} : { paddingLeft: `${8 + level.level * 16}px` }) }}
         onClick={() => {
@@ -111,8 +142,15 @@ export function List<Item>(props: ListProps<Item>): JSX.Element {
           if (level?.isOpen !== undefined) props.onToggle?.(item, !level.isOpen);
         }}
         onDblClick={() => props.onOpen?.(item, place - from)}
+        onContextMenu={(event) => {
+          const pane = event.currentTarget.closest(".pane")?.id.slice("pane-".length);
+          if (pane === undefined || String(getSelection()) !== "") return;
+          event.preventDefault();
+          props.onSelect(item, place - from);
+          sheetOf.value = pane as PaneId;
+        }}
       >
-        {props.row(item, place - from)}
+        {props.role === "grid" ? cells(props.row(item, place - from)) : props.row(item, place - from)}
       </div>,
     );
   }
@@ -122,15 +160,17 @@ export function List<Item>(props: ListProps<Item>): JSX.Element {
       class="scroll list"
       role={props.role ?? "listbox"}
       aria-label={props.label}
+      {...(props.role === "grid" ? { "aria-rowcount": total } : {})}
       {...(selected === null || at < 0 ? {} : { "aria-activedescendant": `${props.label}-${selected}` })}
       tabIndex={0}
       onKeyDown={onKeyDown}
       onScroll={(event) => {
         const element = event.currentTarget;
+        isAtEnd.current = element.scrollTop + element.clientHeight >= element.scrollHeight - height;
         setView({ top: element.scrollTop, height: element.clientHeight });
       }}
     >
-      <div style={{ position: "relative", height: `${total * height}px` }}>{shown}</div>
+      <div {...(props.role === "grid" ? { role: "presentation" } : {})} style={{ position: "relative", height: `${total * height}px` }}>{shown}</div>
     </div>
   );
 }

@@ -1,6 +1,8 @@
 // Asking the daemon from a component: again after a reconnect, never while nobody looks, the last answer wins.
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { PaneId } from "../kernel/layout";
+import { remember, states } from "../kernel/states";
 import { epoch, fault, isOnline } from "../kernel/store";
 import type { ErrorBody } from "../wire/protocol";
 
@@ -33,6 +35,11 @@ export function useAnswer<Answer>(ask: () => Promise<Answer> | null, inputs: unk
   }, [...inputs, turn, epoch.value, isOnline.value, isVisible]);
   // However often something happens, one question is open.
   return { ...state, again: () => { if (isOpen.current) isOld.current = true; else setTurn((old) => old + 1); } };
+}
+
+/** A text that is remembered with the layout: a filter, an order, what is selected. */
+export function useKept(pane: PaneId, key: string, initial: string): [string, (next: string) => void] {
+  return [states.value[pane]?.[key] ?? initial, (next) => remember(pane, key, next)];
 }
 
 /** Call something on every change of a signal-like value, not on the first. */

@@ -5,13 +5,22 @@ import { Fragment } from "preact";
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { focused } from "../kernel/actions";
-import { close, drift, float, groups, move, resize, show, sink, visiblePanes, type Edge, type Float, type Group, type Layout, type PaneId } from "../kernel/layout";
-import { isOnline, node } from "../kernel/store";
-import { BODIES, TITLES } from "./panes";
+import { byAge, kept, newest as newestItem } from "../kernel/desk";
+import { edited, readStates, states, type Remembered } from "../kernel/states";
+import { PANES, PRESETS, close, drift, float, groups, move, narrowed, parse as parseLayout, resize, show, sink, visiblePanes, type Edge, type Float, type Group, type Layout, type PaneId } from "../kernel/layout";
+import { isOnline, lastError, node } from "../kernel/store";
+import { visible } from "../kernel/text";
+import { BODIES, SIGNS, TITLES } from "./panes";
 
 export const layout = signal<Layout>({ columns: [] });
 export const full = signal<PaneId | null>(null);
+/** The pane whose menu is open. */
+export const menuOf = signal<PaneId | null>(null);
 const dragged = signal<PaneId | null>(null);
+const isNarrow = signal(matchMedia("(max-width: 900px)").matches);
+matchMedia("(max-width: 900px)").addEventListener("change", (event) => { isNarrow.value = event.matches; });
+/** Panes as they were last asked for, the newest first: of several in one place that one is seen. */
+const newest = signal<readonly PaneId[]>([]);
 /** Panes that were seen once stay, hidden or not. */
 const seen = new Set<PaneId>();
 
@@ -27,18 +36,61 @@ function focusSoon(pane: PaneId): void {
   setTimeout(() => { if (document.querySelector(".veil") === null) focusPane(pane); }, 0);
 }
 
+/** The layout that is shown is kept under this name. */
+export const layoutName = signal("start");
+const PREFIX = "layout/";
+
+/** Show a layout as it was left, or as it is made. */
+export function openLayout(name: string, isFresh = false): void {
+  const preset = Object.entries(PRESETS).find(([one]) => one.toLowerCase() === name)?.[1] ?? PRESETS.Start;
+  const text = isFresh ? null : kept(`${PREFIX}${name}`);
+  layoutName.value = name;
+  states.value = text === null ? {} : statesOf(text);
+  full.value = null;
+  layout.value = (text === null ? null : parseLayout(text)) ?? structuredClone(preset ?? layout.value);
+}
+
+function statesOf(text: string): Remembered {
+  try {
+    return readStates((JSON.parse(text) as { states?: unknown }).states, PANES);
+  } catch {
+    return {};
+  }
+}
+
+/** The layout that was used last. */
+export function openLastLayout(): void {
+  openLayout((newestItem(PREFIX) ?? `${PREFIX}start`).slice(PREFIX.length));
+}
+
+/** Names of layouts, the last used first. */
+export function layoutNames(): string[] {
+  const used = byAge(PREFIX).map((name) => name.slice(PREFIX.length)).filter((name) => name in LAYOUTS);
+  return [...used, ...Object.keys(LAYOUTS).filter((name) => !used.includes(name))];
+}
+export const LAYOUTS: Record<string, string> = Object.fromEntries(Object.keys(PRESETS).map((name) => [name.toLowerCase(), name]));
+
+/** What is kept of the layout that is shown. */
+export function layoutText(): string {
+  return JSON.stringify({ ...layout.value, states: states.value });
+}
+
 export function reveal(pane: PaneId, isFocused: boolean): void {
   if (full.value !== null && full.value !== pane) full.value = null;
+  newest.value = [pane, ...newest.value.filter((one) => one !== pane)];
   layout.value = show(layout.value, pane);
   if (isFocused) focusSoon(pane);
 }
 
 export function nextPane(step: number): void {
-  const shown = visiblePanes(layout.value);
+  const shown = visiblePanes(isNarrow.value ? narrowed(layout.value, newest.value) : layout.value);
   const at = focused.value === null ? -1 : shown.indexOf(focused.value);
   const next = shown[(at + step + shown.length) % shown.length];
   if (next !== undefined) focusPane(next);
 }
+
+/** Panes that show the image; without one they say why there is none. */
+const OF_IMAGE: PaneId[] = ["workspace", "classes", "inspector", "actors", "supervision", "tests", "bindings"];
 
 export function Pane({ pane, isVisible }: { pane: PaneId; isVisible: boolean }): JSX.Element {
   const Body = BODIES[pane];
@@ -46,12 +98,13 @@ export function Pane({ pane, isVisible }: { pane: PaneId; isVisible: boolean }):
   return (
     <section
       id={`pane-${pane}`}
-      class="pane"
+      class={`pane ${node.value !== "running" && OF_IMAGE.includes(pane) ? "frozen" : ""}`}
       role="region"
       aria-label={TITLES[pane]}
       tabIndex={-1}
       onFocusIn={() => (focused.value = pane)}
     >
+      {node.value === "failed" && lastError.value !== null && OF_IMAGE.includes(pane) ? <div class="problem" role="alert"><span class="chip danger">failed</span> {visible(lastError.value)}</div> : null}
       <Body isVisible={isVisible} />
     </section>
   );
@@ -84,7 +137,7 @@ function Menu({ pane, onClose }: { pane: PaneId; onClose: () => void }): JSX.Ele
     <div ref={box} class="menu" role="menu" style={{ right: "4px", top: "28px" }} onKeyDown={(event) => {
       const all = [...(box.current?.querySelectorAll("button") ?? [])];
       const at = all.indexOf(document.activeElement as HTMLButtonElement);
-      if (event.key === "Escape") onClose();
+      if (event.key === "Escape") { onClose(); focusPane(pane); }
       else if (event.key === "ArrowDown") all[(at + 1) % all.length]?.focus();
       else if (event.key === "ArrowUp") all[(at - 1 + all.length) % all.length]?.focus();
       else return;
@@ -110,8 +163,14 @@ function edgeAt(event: DragEvent, box: DOMRect): Edge {
   return y < 0.3 && y > 0.12 ? "above" : "middle";
 }
 
+/** Sign, name, and a dot where text is edited and not saved. */
+function Title({ pane }: { pane: PaneId }): JSX.Element {
+  return <><span class="sign" aria-hidden="true">{SIGNS[pane]}</span>{TITLES[pane]}{edited.value.includes(pane) ? <span class="edited" role="img" aria-label="edited"> ●</span> : null}</>;
+}
+
 function GroupView({ group }: { group: Group }): JSX.Element {
-  const [hasMenu, setMenu] = useState(false);
+  const hasMenu = menuOf.value === group.active;
+  const setMenu = (isOpen: boolean): void => { menuOf.value = isOpen ? group.active : null; };
   const [edge, setEdge] = useState<Edge | null>(null);
   const bar = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => bar.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [group.active]);
@@ -122,13 +181,13 @@ function GroupView({ group }: { group: Group }): JSX.Element {
     const next = group.tabs[(at + step + group.tabs.length) % group.tabs.length];
     if (step === 0 || next === undefined) return;
     event.preventDefault();
-    layout.value = show(layout.value, next);
+    reveal(next, false);
     setTimeout(() => document.getElementById(`tab-${next}`)?.focus(), 0);
   };
   return (
     <div
       class="group"
-      style={{ flex: `${group.size} 1 0`, minHeight: "80px" }}
+      style={{ flex: `${group.size} 1 0`, minHeight: "120px" }}
       onDragOver={(event) => {
         if (dragged.value === null) return;
         event.preventDefault();
@@ -144,11 +203,11 @@ function GroupView({ group }: { group: Group }): JSX.Element {
       <div ref={bar} class="tabs" role="tablist" aria-label="Panes" onKeyDown={onTabKey}>
         {group.tabs.map((tab) => (
           <button
-            key={tab} id={`tab-${tab}`} class="tab" role="tab" draggable
+            key={tab} id={`tab-${tab}`} class="tab" role="tab" draggable={!isNarrow.value}
             aria-selected={tab === group.active} aria-controls={`pane-${tab}`} tabIndex={tab === group.active ? 0 : -1}
-            onClick={() => { layout.value = show(layout.value, tab); }}
+            onClick={() => reveal(tab, false)}
             onDragStart={() => (dragged.value = tab)} onDragEnd={() => (dragged.value = null)}
-          >{TITLES[tab]}</button>
+          ><Title pane={tab} /></button>
         ))}
         <span class="tools">
           <button aria-label={`Menu of ${TITLES[group.active]}`} aria-haspopup="menu" aria-expanded={hasMenu} onClick={() => setMenu(!hasMenu)}>⋯</button>
@@ -167,12 +226,15 @@ function GroupView({ group }: { group: Group }): JSX.Element {
 
 function Sash({ column, after }: { column: number; after: number | null }): JSX.Element {
   const isRow = after !== null;
+  const self = useRef<HTMLDivElement>(null);
   const by = (percent: number): void => {
-    layout.value = resize(layout.value, column, after, percent, 15);
+    const box = self.current?.parentElement?.getBoundingClientRect();
+    const least = box === undefined ? 15 : isRow ? (120 / box.height) * 100 : (240 / box.width) * 100;
+    layout.value = resize(layout.value, column, after, percent, least);
   };
   return (
     <div
-      class={`sash ${isRow ? "h" : "v"}`} role="separator" tabIndex={0} aria-orientation={isRow ? "horizontal" : "vertical"} aria-label="Border"
+      ref={self} class={`sash ${isRow ? "h" : "v"}`} role="separator" tabIndex={0} aria-orientation={isRow ? "horizontal" : "vertical"} aria-label="Border"
       onKeyDown={(event) => {
         const step = { ArrowLeft: -3, ArrowUp: -3, ArrowRight: 3, ArrowDown: 3 }[event.key];
         if (step !== undefined) { event.preventDefault(); by(step); }
@@ -196,8 +258,9 @@ function Sash({ column, after }: { column: number; after: number | null }): JSX.
 
 /** A pane above the others: dragged by its bar, resized by its corner, both by keys too. */
 function Floating({ place }: { place: Float }): JSX.Element {
-  const [hasMenu, setMenu] = useState(false);
   const { pane, x, y, width, height } = place;
+  const hasMenu = menuOf.value === pane;
+  const setMenu = (isOpen: boolean): void => { menuOf.value = isOpen ? pane : null; };
   const by = (dx: number, dy: number, isSize: boolean): void => {
     const now = layout.value.floats?.find((one) => one.pane === pane) ?? place;
     layout.value = drift(layout.value, pane, isSize ? { width: now.width + dx, height: now.height + dy } : { x: now.x + dx, y: now.y + dy });
@@ -223,7 +286,7 @@ function Floating({ place }: { place: Float }): JSX.Element {
   return (
     <div class="group floating" style={{ left: `${x}%`, top: `${y}%`, width: `${width}%`, height: `${height}%` }}>
       <div class="tabs" tabIndex={0} role="group" aria-label={`Move ${TITLES[pane]}`} onPointerDown={drag(false)} onKeyDown={keys(false)}>
-        <span class="tab" aria-selected="true">{TITLES[pane]}</span>
+        <span class="tab" aria-selected="true"><Title pane={pane} /></span>
         <span class="tools"><button aria-label={`Menu of ${TITLES[pane]}`} aria-haspopup="menu" aria-expanded={hasMenu} onClick={() => setMenu(!hasMenu)}>⋯</button></span>
       </div>
       {hasMenu ? <Menu pane={pane} onClose={() => setMenu(false)} /> : null}
@@ -234,14 +297,13 @@ function Floating({ place }: { place: Float }): JSX.Element {
 }
 
 export function Dock(): JSX.Element {
-  const isFrozen = !isOnline.value || node.value !== "running";
-  const shown = full.value === null ? layout.value : { columns: [{ size: 100, groups: [{ tabs: [full.value], active: full.value, size: 100 }] }] };
+  const shown = full.value === null ? (isNarrow.value ? narrowed(layout.value, newest.value) : layout.value) : { columns: [{ size: 100, groups: [{ tabs: [full.value], active: full.value, size: 100 }] }] };
   return (
-    <main class={`dock ${isFrozen ? "frozen" : ""}`} id="main">
+    <main class={`dock ${isOnline.value ? "" : "frozen"}`} id="main">
       {shown.columns.map((column, at) => (
         <Fragment key={at}>
           {at === 0 ? null : <Sash column={at - 1} after={null} />}
-          <div class="column" style={{ flex: `${column.size} 1 0`, minWidth: "160px" }}>
+          <div class="column" style={{ flex: `${column.size} 1 0`, minWidth: "240px" }}>
             {column.groups.map((group, place) => (
               <Fragment key={group.tabs.join()}>
                 {place === 0 ? null : <Sash column={at} after={place - 1} />}
@@ -251,7 +313,7 @@ export function Dock(): JSX.Element {
           </div>
         </Fragment>
       ))}
-      {full.value === null ? (layout.value.floats ?? []).map((place) => <Floating key={place.pane} place={place} />) : null}
+      {full.value === null && !isNarrow.value ? (layout.value.floats ?? []).map((place) => <Floating key={place.pane} place={place} />) : null}
     </main>
   );
 }

@@ -4,14 +4,14 @@ import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { actionsOf, focused, keyText, type Action } from "../kernel/actions";
-import { PANES, PRESETS } from "../kernel/layout";
+import { PANES } from "../kernel/layout";
 import { recent } from "../kernel/recent";
 import { go, parse as parseRoute } from "../kernel/routes";
 import { client, fault, isOwner } from "../kernel/store";
 import { match, visible } from "../kernel/text";
 import type { DocumentInfo } from "../wire/protocol";
 import { allowed, commandOf } from "./commands";
-import { layout, reveal } from "./dock";
+import { LAYOUTS, layoutName, layoutNames, openLayout, reveal } from "./dock";
 import { LETTERS, TITLES } from "./panes";
 
 export const isPaletteOpen = signal(false);
@@ -27,7 +27,7 @@ export interface Entry {
 }
 
 /** Classes and selectors, read once and after they changed. */
-const symbols = signal<{ classes: string[]; selectors: [string, string, string][] } | null>(null);
+const symbols = signal<{ classes: string[]; selectors: [string, string, string][]; names: string[] } | null>(null);
 let isStale = true;
 
 export function openPalette(text = ""): void {
@@ -37,10 +37,8 @@ export function openPalette(text = ""): void {
   isStale = false;
   client.request("nav-symbols", { scope: "all" }).then(
     ({ classes }) => {
-      symbols.value = {
-        classes: classes.map((one) => one.name),
-        selectors: classes.flatMap((one) => one.methods.map((method): [string, string, string] => [method.selector, one.name, method.side])),
-      };
+      const selectors = classes.flatMap((one) => one.methods.map((method): [string, string, string] => [method.selector, one.name, method.side]));
+      symbols.value = { classes: classes.map((one) => one.name), selectors, names: [...new Set(selectors.map(([selector]) => selector))] };
     },
     () => { isStale = true; },
   );
@@ -73,7 +71,7 @@ function openMethod(className: string, selector: string, side: string): void {
 
 function entriesFor(text: string, actions: Action[]): Entry[] {
   const rest = text.slice(1);
-  const { classes, selectors } = symbols.value ?? { classes: [], selectors: [] };
+  const { classes, selectors, names } = symbols.value ?? { classes: [], selectors: [], names: [] };
   if (text.startsWith("@") && rest.includes(">")) {
     const [name = "", typed = ""] = rest.split(">");
     const own = selectors.filter(([, owner]) => owner.toLowerCase() === name.toLowerCase());
@@ -84,7 +82,6 @@ function entriesFor(text: string, actions: Action[]): Entry[] {
   if (text.startsWith("#")) {
     const wantsSenders = rest.endsWith("<");
     const typed = wantsSenders ? rest.slice(0, -1) : rest;
-    const names = [...new Set(selectors.map(([selector]) => selector))];
     return best(typed, names, (name) => name).map((name) => ({
       text: name, detail: wantsSenders ? "senders" : "implementors", run: () => go(wantsSenders ? "senders" : "implementors", name),
     }));
@@ -106,7 +103,7 @@ function entriesFor(text: string, actions: Action[]): Entry[] {
   const panes = PANES.filter((pane) => isOwner.value || pane !== "audit").map((pane) => ({
     text: TITLES[pane], detail: `g ${Object.keys(LETTERS).find((letter) => LETTERS[letter] === pane) ?? ""}`, run: () => reveal(pane, true),
   }));
-  const presets = Object.keys(PRESETS).map((name) => ({ text: `Layout: ${name}`, detail: "preset", run: () => { layout.value = structuredClone(PRESETS[name] ?? layout.value); } }));
+  const presets = layoutNames().map((name) => ({ text: `Layout: ${LAYOUTS[name] ?? name}`, detail: name === layoutName.value ? "shown" : "layout", run: () => openLayout(name) }));
   // A link may have named what is not there: that is no place.
   const isKnown = (kind: string, name: string): boolean =>
     kind === "class" ? classes.includes(name.replace(/\.class$/u, "")) : selectors.some(([selector]) => selector === name);
@@ -130,7 +127,7 @@ export function Palette({ actions }: { actions: Action[] }): JSX.Element | null 
     return () => { if (document.activeElement === document.body) before.current?.focus(); };
   }, []);
   useEffect(() => { if (text.startsWith("/")) findDocuments(text.slice(1)); }, [text]);
-  const all = useMemo(() => [...actionsOf(focused.value), ...actions], [actions, focused.value]);
+  const all = useMemo(() => [...actionsOf(focused.value).filter((action) => isOwner.value || action.isChange !== true), ...actions], [actions, focused.value]);
   const entries: Entry[] = useMemo(() => (text.startsWith("=") ? [] : entriesFor(text, all)), [text, symbols.value, documents.value, all]);
   const leave = (): void => { isPaletteOpen.value = false; };
   const choose = (entry: Entry | undefined): void => {

@@ -19,6 +19,11 @@ export const TITLES: Record<PaneId, string> = {
   transcript: "Transcript", changes: "Changes", tests: "Tests", bindings: "Bindings", log: "Log", audit: "Audit",
 };
 
+/** The sign before the title. */
+export const SIGNS: Record<PaneId, string> = {
+  workspace: "›_", classes: "{}", inspector: "◎", actors: "●", supervision: "⊤", transcript: "¶", changes: "±", tests: "✓", bindings: "≔", log: "≡", audit: "§",
+};
+
 /** The letter after `g`. */
 export const LETTERS: Record<string, PaneId> = {
   w: "workspace", c: "classes", i: "inspector", a: "actors", s: "supervision", t: "transcript", d: "changes", e: "tests",

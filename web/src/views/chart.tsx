@@ -33,7 +33,7 @@ export function Chart({ view }: { view: ShownView }): JSX.Element {
       ) : (
         <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={about}>
           {[0, 0.5, 1].map((part) => {
-            const value = low + (high - low) * part;
+            const value = isHistogram ? Math.round(low + (high - low) * part) : low + (high - low) * part;
             return <g key={part}><line class="rule" x1={EDGE.left} x2={WIDTH - EDGE.right} y1={up(value)} y2={up(value)} /><text x={EDGE.left - 6} y={up(value) + 4} text-anchor="end">{short(value)}</text></g>;
           })}
           {[0, 1].map((part) => <text key={part} x={part === 0 ? EDGE.left : WIDTH - EDGE.right} y={HEIGHT - 6} text-anchor={part === 0 ? "start" : "end"}>{short(part === 0 ? left : right)}</text>)}

@@ -25,17 +25,18 @@ export function Rows({ view, sort, find, onSort, onFind, onFrom, onOpen }: Props
   const from = view.from ?? 0;
   const total = view.total ?? from + rows.length;
   const open = (row: ViewRow): void => { if (row.open !== null && row.cells.some((cell) => cell.drillable || cell.class === null)) onOpen(row.open); };
+  const isNumber = columns.map((column, at) => column.kind === "number" || (rows.length > 0 && rows.every((row) => ["Integer", "Float"].includes(row.cells[at]?.class ?? ""))));
   // A number that leads the row needs little room.
   const width = (at: number): Record<string, string> => (at === 0 && columns[0]?.kind === "number" ? { flex: "0 0 72px" } : { flex: "1 1 0", minWidth: "0" });
   return (
     <>
       {total > 8 || find !== "" ? <div class="bar"><input type="search" aria-label={`Find in ${view.title}`} placeholder="find" value={find} onInput={(event) => onFind(event.currentTarget.value)} /><span class="muted number">{grouped(total)} {total === 1 ? "row" : "rows"}</span>{view.order === "unsorted" ? <span class="muted">unsorted</span> : null}</div> : null}
-      <div class="heads">
-        {columns.map((column, at) => <button key={column.title} style={width(at)} class={column.kind === "number" ? "number" : ""} onClick={() => onSort(sort === column.title ? `-${column.title}` : column.title)}>{visible(column.title)}{sort === column.title ? " ↑" : sort === `-${column.title}` ? " ↓" : ""}</button>)}
+      <div class="heads" role="row">
+        {columns.map((column, at) => <span key={column.title} role="columnheader" style={width(at)} class={isNumber[at] === true ? "number" : ""} aria-sort={sort === column.title ? "ascending" : sort === `-${column.title}` ? "descending" : "none"}><button onClick={() => onSort(sort === column.title ? `-${column.title}` : column.title)}>{visible(column.title)}{sort === column.title ? " ↑" : sort === `-${column.title}` ? " ↓" : ""}</button></span>)}
       </div>
       {rows.length === 0 ? <div class="empty">{find === "" ? "Nothing here." : `Nothing with '${visible(find)}' in it.`}</div> : (
-        <List label={view.title} items={rows} keyOf={(_row, at) => String(from + at)} selected={selected} onSelect={(row, at) => { select(String(from + at)); open(row); }} row={(row) => row.cells.map((cell, at) => (
-          <span key={at} style={width(at)} class={`code cut ${columns[at]?.kind === "number" ? "number" : ""}`} title={visible(cell.text).slice(0, 500)}>{visible(cell.text).slice(0, 300)}</span>
+        <List label={view.title} role="grid" items={rows} keyOf={(_row, at) => String(from + at)} selected={selected} onSelect={(row, at) => { select(String(from + at)); open(row); }} row={(row) => row.cells.map((cell, at) => (
+          <span key={at} style={width(at)} class={`code cut ${isNumber[at] === true ? "number" : ""}`} title={visible(cell.text).slice(0, 500)}>{visible(cell.text).slice(0, 300)}</span>
         ))} />
       )}
       {total > rows.length ? (

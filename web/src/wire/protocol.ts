@@ -1818,7 +1818,11 @@ level?: string,
  */
 since?: { [key in string]: number }, };
 
-export type SupervisedProcess = { pid: string, parent: string | null, name: string | null, kind: string, class: string | null, child_count: number, };
+export type SupervisedProcess = { pid: string, parent: string | null, name: string | null, kind: string, class: string | null, child_count: number, 
+/**
+ * Of a supervisor: `one_for_one`, `one_for_all`, `rest_for_one` or `simple_one_for_one`.
+ */
+strategy?: string, };
 
 export type SupervisionEvent = { "event": "child_added", "data": { supervisor: string, child: string, pid: string | null, reason: string | null, } } | { "event": "child_crashed", "data": { supervisor: string, child: string, pid: string | null, reason: string | null, } } | { "event": "child_restarted", "data": { supervisor: string, child: string, pid: string | null, reason: string | null, } } | { "event": "gave_up", "data": { supervisor: string, child: string | null, pid: string | null, reason: string | null, } } | { "event": "dropped", "data": { count: number, } } | { "event": "gap", "data": { from: number, to: number, } };
 
@@ -1971,13 +1975,21 @@ export type TranscriptEntry = { seq: number,
 /**
  * Milliseconds since 1970.
  */
-at: number, text: string, };
+at: number, text: string, 
+/**
+ * The session, `agent NAME` or the actor that wrote it.
+ */
+by?: string, };
 
 export type TranscriptEvent = { "event": "text", "data": { text: string, 
 /**
  * The `id` of the evaluation of this connection that caused it.
  */
-for: string | null, } } | { "event": "dropped", "data": { count: number, } } | { "event": "gap", "data": { from: number, to: number, } };
+for: string | null, 
+/**
+ * For clients that keep: the session, `agent NAME` or the actor that wrote it.
+ */
+by?: string, } } | { "event": "dropped", "data": { count: number, } } | { "event": "gap", "data": { from: number, to: number, } };
 
 /**
  * How the bytes of a file are written.

@@ -94,7 +94,9 @@ pub(crate) fn tell(notices: &Notices, event: &Value) {
 fn words(event: Event) -> Option<String> {
     match event {
         // What an evaluation of this session shows came as its output.
-        Event::Transcript(TranscriptEvent::Text { text, r#for: None }) => {
+        Event::Transcript(TranscriptEvent::Text {
+            text, r#for: None, ..
+        }) => {
             let lines = text.trim_end_matches('\n').lines();
             let lines: Vec<String> = lines.map(|line| format!("[transcript] {line}")).collect();
             (!lines.is_empty()).then(|| lines.join("\n"))
@@ -158,6 +160,7 @@ mod tests {
             words(Event::Transcript(TranscriptEvent::Text {
                 text: text.to_owned(),
                 r#for: own.map(str::to_owned),
+                by: None,
             }))
         };
         assert_eq!(

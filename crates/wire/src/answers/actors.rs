@@ -131,6 +131,9 @@ answer! {
         kind: String,
         class: Option<String>,
         child_count: u64,
+        ;
+        /// Of a supervisor: `one_for_one`, `one_for_all`, `rest_for_one` or `simple_one_for_one`.
+        strategy: String,
     }
 }
 

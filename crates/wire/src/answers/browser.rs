@@ -102,6 +102,9 @@ answer! {
         /// Milliseconds since 1970.
         at: u64,
         text: String,
+        ;
+        /// The session, `agent NAME` or the actor that wrote it.
+        by: String,
     }
 }
 

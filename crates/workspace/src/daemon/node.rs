@@ -289,6 +289,9 @@ struct Refused {
 struct Written {
     text: String,
     r#for: Option<u64>,
+    /// The actor that wrote it, if no evaluation did.
+    #[serde(default)]
+    by: Option<String>,
 }
 
 fn event(workspace: &Rc<Workspace>, channel: &str, name: &str, data: &Term) {
@@ -302,7 +305,7 @@ fn event(workspace: &Rc<Workspace>, channel: &str, name: &str, data: &Term) {
             workspace.record_own(Event::CapabilityDisabled { what, detail });
         }),
         ("transcript", "text") => {
-            terms::typed(data).map(|written: Written| workspace.publish_text(&written.text, written.r#for))
+            terms::typed(data).map(|Written { text, r#for, by }| workspace.publish_text(&text, r#for, by))
         }
         _ => {
             let event = [

@@ -93,7 +93,7 @@ async fn catch_up(workspace: &Workspace, caller: &Caller, (channel, turn): (Chan
                 guest.outgoing.forget(channel);
             }
             let (gap, piece) = match channel {
-                Channel::Transcript => workspace.told.borrow().after(last, PIECE),
+                Channel::Transcript => workspace.told.borrow_mut().after(last, PIECE),
                 _ => workspace.broadcast.borrow().after(channel, last, PIECE),
             };
             let is_over = piece.is_empty();

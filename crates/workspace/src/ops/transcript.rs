@@ -10,7 +10,7 @@ const MOST: u64 = 1_000;
 
 pub(super) fn transcript(workspace: &Workspace, request: &Transcript) -> TranscriptAnswer {
     let limit = request.limit.unwrap_or(USUAL).min(MOST);
-    let told = workspace.told.borrow();
+    let mut told = workspace.told.borrow_mut();
     TranscriptAnswer {
         entries: told.before(
             request.before,

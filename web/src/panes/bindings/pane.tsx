@@ -1,21 +1,46 @@
 // The variables of this session, and the names every session sees.
 
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { inspect } from "../../kernel/inspect";
 import { offer } from "../../kernel/actions";
 import type { PaneProps } from "../../kernel/layout";
 import { ask, toast } from "../../kernel/notices";
-import { client, epoch, fault, isOwner, sessionId, status } from "../../kernel/store";
+import { client, epoch, fault, insertion, isOwner, now, sessionId, status } from "../../kernel/store";
 import { count, match, visible } from "../../kernel/text";
 import { Problem } from "../../parts/fault";
 import { List } from "../../parts/list";
-import { useAnswer } from "../../parts/use";
+import { Act } from "../../parts/act";
+import { useAnswer, useKept, usePulse } from "../../parts/use";
+import type { SessionInfo } from "../../wire/protocol";
+
+/** Names whose value is another than when it was last looked at, with when that was seen. */
+function useChanged(bindings: Record<string, { text?: string } | undefined> | null, of: string | null): ReadonlyMap<string, number> {
+  const before = useRef<{ of: string | null; texts: Map<string, string> } | null>(null);
+  const [marks, setMarks] = useState<ReadonlyMap<string, number>>(new Map());
+  useEffect(() => {
+    if (bindings === null) return;
+    const texts = new Map(Object.entries(bindings).map(([name, value]) => [name, value?.text ?? ""]));
+    const old = before.current;
+    before.current = { of, texts };
+    if (old === null || old.of !== of) return;
+    const changed = [...texts].filter(([name, text]) => old.texts.get(name) !== text).map(([name]): [string, number] => [name, Date.now()]);
+    if (changed.length > 0) setMarks((known) => new Map([...known, ...changed]));
+  }, [bindings, of]);
+  return marks;
+}
 
 export default function Bindings({ isVisible }: PaneProps): JSX.Element {
-  const [filter, setFilter] = useState("");
+  const [filter, setFilter] = useKept("bindings", "filter", "");
   const [selected, select] = useState<string | null>(null);
-  const { answer, error, again } = useAnswer(() => client.request("bindings", { scope: "all" }), [], isVisible);
+  /** Whose names are shown; null is this session. */
+  const [of, setOf] = useState<string | null>(null);
+  const [sessions, setSessions] = useState<readonly SessionInfo[]>([]);
+  const { answer, error, again } = useAnswer(() => client.request("bindings", { scope: "all" }, of === null ? {} : { session: of }), [of], isVisible);
+  const readSessions = (): void => { client.request("sessions", {}).then((found) => { setSessions(found.sessions.filter((one) => one.id !== sessionId.value)); }, () => undefined); };
+  useEffect(() => { if (isVisible) readSessions(); }, [isVisible, epoch.value]);
+  usePulse(() => { if (of !== null) again(); readSessions(); }, isVisible && of !== null, 2000);
+  const fresh = useChanged(answer?.bindings ?? null, of);
   useEffect(() => client.on("bindings", (event) => {
     if (event.event === "changed" && event.data.session === sessionId.value) again();
   }), [epoch.value]);
@@ -44,18 +69,21 @@ export default function Bindings({ isVisible }: PaneProps): JSX.Element {
         <input type="search" aria-label="Filter variables" placeholder="filter" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />
         <span class="muted">{count(own.length, "variable")}</span>
         <span class="right">
-          {current === undefined ? null : <button class="plain" onClick={() => inspect({ binding: current[0] }, current[0])}>Inspect</button>}{" "}
-          {isOwner.value && current !== undefined && current[1]?.scope !== "global" ? <button class="plain" onClick={() => void remove(current[0], current[1]?.scope)}>Remove</button> : null}{" "}
-          {isOwner.value && own.length > 0 ? <button class="plain" onClick={() => void clear()}>Clear…</button> : null}
+          {sessions.length === 0 || !isOwner.value ? null : <select aria-label="Session" value={of ?? ""} onChange={(event) => { select(null); setOf(event.currentTarget.value === "" ? null : event.currentTarget.value); }}><option value="">this session</option>{sessions.map((one) => <option key={one.id} value={one.id}>{one.client} {one.id}</option>)}</select>}{" "}
+          {current === undefined || of !== null ? null : <button class="plain" onClick={() => inspect({ binding: current[0] }, current[0])}>Inspect</button>}{" "}
+          {current === undefined || !isOwner.value ? null : <button class="plain" title="into the text of the Workspace" onClick={() => { insertion.value = current[0]; }}>Insert</button>}{" "}
+          {current !== undefined && of === null && current[1]?.scope !== "global" ? <Act onClick={() => void remove(current[0], current[1]?.scope)}>Remove</Act> : null}{" "}
+          {own.length > 0 && of === null ? <Act onClick={() => void clear()}>Clear…</Act> : null}
         </span>
       </div>
-      <Problem error={error} onDismiss={again} />
+      <Problem error={error !== null && of !== null && error.kind === "session_not_found" ? { kind: error.kind, message: "that session ended" } : error} onDismiss={() => { setOf(null); again(); }} />
       {own.length === 0 && answer !== null && filter === "" ? <div class="empty"><span>No variables. <code>x := 3</code> makes one.</span></div> : null}
       {rows.length === 0 ? null : (
-        <List label="Variables" items={rows} keyOf={([name]) => name} selected={selected} onSelect={([name]) => select(name)} onOpen={([name]) => inspect({ binding: name }, name)} row={([name, value]) => (
+        <List label="Variables" items={rows} keyOf={([name]) => name} selected={selected} onSelect={([name]) => select(name)} onOpen={([name]) => { if (of === null) inspect({ binding: name }, name); }} row={([name, value]) => (
           <>
             <span class="code" style={{ width: "30%", flex: "none" }}>{visible(name)}</span>
-            <span class="code cut grow" style={{ minWidth: "25%" }}>{visible(value?.text ?? "")}</span>
+            <span class={`code cut grow ${now.value - (fresh.get(name) ?? 0) < 5000 ? "fresh" : ""}`} style={{ minWidth: "25%" }}>{visible(value?.text ?? "")}</span>
+            {now.value - (fresh.get(name) ?? 0) < 5000 ? <span class="chip">changed</span> : null}
             <span class="chip cut" style={{ maxWidth: "40%", flexShrink: 1 }}>{visible(value?.class ?? "")}</span>
             {value?.scope === "session" ? null : <span class="muted">{value?.scope ?? ""}</span>}
           </>

@@ -14,8 +14,27 @@ export function sections(answer: ChangesAnswer): Section[] {
     { title: "Conflicts", entries: active.filter((entry) => conflicting.has(entry.seq)) },
     { title: "Pending", entries: active.filter((entry) => !conflicting.has(entry.seq)) },
     { title: "From the last run", entries: answer.waiting },
+    { title: "Earlier", entries: answer.entries.filter((entry) => !entry.active && !answer.waiting.some((one) => one.seq === entry.seq)).slice(-200).reverse() },
   ];
   return found.filter((section) => section.entries.length > 0);
+}
+
+/** Entries under the names of their files, in the order they came. */
+export function byFile(entries: readonly EntryView[]): { file: string; entries: EntryView[] }[] {
+  const files = new Map<string, EntryView[]>();
+  for (const entry of entries) {
+    const file = entry.source_file ?? "no file";
+    const known = files.get(file);
+    if (known === undefined) files.set(file, [entry]);
+    else known.push(entry);
+  }
+  return [...files].map(([file, of]) => ({ file, entries: of }));
+}
+
+/** Who made a change, for a person. */
+export function authorOf(entry: EntryView, own: string | null): string {
+  if (entry.author === own) return "this tab";
+  return entry.author_kind === "agent" ? `agent ${entry.author}` : entry.author;
 }
 
 export function nameOf(entry: EntryView): string {
@@ -33,6 +52,25 @@ export function diffLines(diff: string): DiffLine[] {
     if (/^(@@|---|\+\+\+)/.test(text)) return { kind: "head", text };
     return { kind: text.startsWith("+") ? "plus" : text.startsWith("-") ? "minus" : "same", text };
   });
+}
+
+/** The lines of a diff side by side: what went beside what came. */
+export function pairs(lines: readonly DiffLine[]): [DiffLine | null, DiffLine | null][] {
+  const found: [DiffLine | null, DiffLine | null][] = [];
+  for (let at = 0; at < lines.length; ) {
+    const line = lines[at];
+    if (line === undefined) break;
+    if (line.kind === "same" || line.kind === "head") {
+      found.push([line, line]);
+      at += 1;
+      continue;
+    }
+    const [gone, came]: [DiffLine[], DiffLine[]] = [[], []];
+    for (; lines[at]?.kind === "minus"; at += 1) gone.push(lines[at] as DiffLine);
+    for (; lines[at]?.kind === "plus"; at += 1) came.push(lines[at] as DiffLine);
+    for (let row = 0; row < Math.max(gone.length, came.length); row += 1) found.push([gone[row] ?? null, came[row] ?? null]);
+  }
+  return found;
 }
 
 export type Choice = "image" | "disk" | "both" | null;
@@ -101,4 +139,12 @@ export function replaced(before: string, after: string, text: string): { from: n
 
 export function hasMarks(text: string): boolean {
   return text.split("\n").some((line) => /^\s*(<<<<<<<|>>>>>>>)/.test(line));
+}
+
+/** A definition cut out of its file: its first line has lost the indentation the others have. */
+export function dedented(text: string): string {
+  const [first = "", ...rest] = text.split("\n");
+  if (/^\s/.test(first)) return text;
+  const least = Math.min(...rest.filter((line) => line.trim() !== "").map((line) => line.length - line.trimStart().length), 80);
+  return [first, ...rest.map((line) => line.slice(least === 80 ? 0 : Math.min(least, line.length - line.trimStart().length)))].join("\n");
 }

@@ -9,7 +9,7 @@ import { client, fault, isOwner } from "../../kernel/store";
 import { visible } from "../../kernel/text";
 import { Problem } from "../../parts/fault";
 import type { ChangeSidesAnswer, ErrorBody } from "../../wire/protocol";
-import { hasMarks, isContested, merged, replaced, type Choice } from "./model";
+import { dedented, hasMarks, isContested, merged, replaced, type Choice } from "./model";
 
 export function ThreeWay({ file, onDone }: { file: string; onDone: () => void }): JSX.Element {
   const [sides, setSides] = useState<ChangeSidesAnswer | null>(null);
@@ -64,7 +64,7 @@ export function ThreeWay({ file, onDone }: { file: string; onDone: () => void })
           </div>
           <div class="sides3">
             {([["base", place.base], ["image", place.image], ["disk", place.disk]] as const).map(([title, text]) => (
-              <div key={title}><h3>{title}</h3><pre class="code">{text === null ? <span class="muted">not there</span> : visible(text)}</pre></div>
+              <div key={title}><h3>{title}</h3><pre class="code">{text === null ? <span class="muted">not there</span> : visible(dedented(text))}</pre></div>
             ))}
           </div>
         </div>

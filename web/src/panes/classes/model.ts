@@ -13,6 +13,18 @@ export function isOwn(row: ClassRow, project: string): boolean {
   return row.category === null || row.category === project;
 }
 
+export const OWN = "*project";
+export const ALL = "*";
+
+/** The packages there are: the project first, then those it uses, then everything. */
+export function packagesOf(rows: readonly ClassRow[], project: string): { key: string; title: string; count: number }[] {
+  const counts = new Map<string, number>();
+  for (const row of rows) if (!isOwn(row, project)) counts.set(row.category ?? "", (counts.get(row.category ?? "") ?? 0) + 1);
+  const own = rows.filter((row) => isOwn(row, project)).length;
+  const others = [...counts].sort(([one], [two]) => one.localeCompare(two)).map(([key, count]) => ({ key, title: key, count }));
+  return [{ key: OWN, title: project, count: own }, ...others, { key: ALL, title: "all", count: rows.length }];
+}
+
 export function filtered(rows: readonly ClassRow[], filter: string, project: string | null): ClassRow[] {
   const wanted = project === null ? rows : rows.filter((row) => isOwn(row, project));
   if (filter === "") return [...wanted].sort((one, two) => one.name.localeCompare(two.name));

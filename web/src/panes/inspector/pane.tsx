@@ -6,9 +6,11 @@ import { useEffect, useState } from "preact/hooks";
 import { keyText, offer } from "../../kernel/actions";
 import { inspect, inspected, type Target } from "../../kernel/inspect";
 import type { PaneProps } from "../../kernel/layout";
-import { place } from "../../kernel/routes";
-import { client, epoch, fault, isOnline, isOwner } from "../../kernel/store";
-import { bytes, grouped, visible } from "../../kernel/text";
+import { toast } from "../../kernel/notices";
+import { go, note, place } from "../../kernel/routes";
+import { client, epoch, fault, images, isOnline, isOwner, status } from "../../kernel/store";
+import { bytes, clock, grouped, visible } from "../../kernel/text";
+import { Act } from "../../parts/act";
 import { Problem } from "../../parts/fault";
 import { List } from "../../parts/list";
 import { useAnswer, usePulse } from "../../parts/use";
@@ -18,7 +20,7 @@ import { Asking } from "./asking";
 import { placeOf } from "./place";
 
 const path = signal<Step[]>([]);
-const WINDOW = 100;
+const WINDOW = 50;
 
 /** Views that are the fields themselves: the column shows them. */
 const OWN = ["elements", "entries", "fields", "state"];
@@ -27,13 +29,26 @@ export function ask(target: Target, steps: readonly Step[], offset: number, find
   return client.request("inspect", { ...placeOf(target, steps), offset, limit: WINDOW, ...(find === "" ? {} : { find }) });
 }
 
+/** Looks again at the last column: something there changed. */
+const look = signal<() => void>(() => undefined);
+
 /** Chooses a view of the last column. */
 const pick = signal<(at: number) => void>(() => undefined);
+
+/** Go further in or back; the address follows. */
+function walk(steps: Step[]): void {
+  path.value = steps;
+  const target = inspected.peek()?.target;
+  if (target === undefined) return;
+  const words = steps.map(String);
+  if ("binding" in target) note("inspect", target.binding, ...words);
+  else if ("actor" in target) note("actor", target.actor, ...words);
+}
 
 /** Go where a row of a view leads: further in, or to something else. */
 function follow(opened: Opened, from: Place): void {
   const own = ["actor", "binding", "class", "ref"] as const;
-  if (own.every((key) => opened[key] === from[key])) path.value = opened.path;
+  if (own.every((key) => opened[key] === from[key])) walk(opened.path);
   else if (opened.actor !== undefined) inspect({ actor: opened.actor }, opened.actor);
   else if (opened.class !== undefined) inspect({ class: opened.class }, opened.class);
 }
@@ -77,10 +92,19 @@ function Column({ target, steps, isLast, isFollowing }: { target: Target; steps:
     setWindow({ from: 0, rows: [] });
     read(0);
   }, [key, epoch.value]);
-  usePulse(() => read(window.from), isFollowing, 500);
+  // An actor says itself when it changed; everything else is looked at again.
+  const isTold = "actor" in target;
+  usePulse(() => read(window.from), isFollowing && !isTold, 500);
+  useEffect(() => { if (isLast) look.value = () => read(window.from); }, [isLast, window.from]);
+  useEffect(() => {
+    if (!isFollowing || !("actor" in target)) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const end = client.on("object", () => { timer ??= setTimeout(() => { timer = undefined; look.peek()(); }, 250); }, { actor: target.actor });
+    return () => { clearTimeout(timer); end(); };
+  }, [isFollowing, key]);
   const selected = path.value[steps.length];
   useEffect(() => { if (isLast) pick.value = (at) => { if (at < views.length) setChosen(at); }; }, [isLast, views.length]);
-  const choose = (field: InspectedField): void => { if (field.drillable) path.value = [...steps, field.name]; };
+  const choose = (field: InspectedField): void => { if (field.drillable) walk([...steps, field.name]); };
   const isOwn = view === undefined || OWN.includes(view.name) && head?.class !== undefined && !head.class.endsWith(" class");
   const isKeyed = view?.name === "entries" || view?.name === "fields" || view?.name === "state";
   const onOpen = (opened: Opened): void => follow(opened, placeOf(target, steps));
@@ -137,7 +161,7 @@ function Windowed(props: { head: InspectAnswer; window: Rows; row: (field: Inspe
         label={props.label} items={window.rows} keyOf={(field) => String(field.name)} selected={props.selected === undefined ? null : String(props.selected)}
         onSelect={props.onSelect} row={props.row}
         onKey={(event) => {
-          if (event.key === "Backspace") path.value = path.value.slice(0, -1);
+          if (event.key === "Backspace") walk(path.value.slice(0, -1));
         }}
       />
       {head.total > WINDOW ? (
@@ -153,16 +177,42 @@ function Windowed(props: { head: InspectAnswer; window: Rows; row: (field: Inspe
   );
 }
 
+/** How the actor does; once it ended, when and why. */
 function ProcessLine({ actor, isVisible }: { actor: string; isVisible: boolean }): JSX.Element | null {
   const { answer, error, again } = useAnswer(() => client.request("pid-stats", { actor }), [actor], isVisible);
-  usePulse(again, isVisible);
-  if (error !== null) return <span class="danger">{error.message}</span>;
+  const [end, setEnd] = useState<{ at: number; reason: string | null } | null>(null);
+  usePulse(again, isVisible && end === null);
+  useEffect(() => setEnd(null), [actor]);
+  useEffect(() => client.on("actors", (event) => { if (event.event === "stopped" && event.data.pid === actor) setEnd({ at: Date.now(), reason: event.data.reason }); }), [actor, epoch.value]);
+  useEffect(() => { if (error?.kind === "actor_not_alive") setEnd((old) => old ?? { at: Date.now(), reason: null }); }, [error]);
+  if (end !== null) return <span class="danger">ended {clock(end.at)}{end.reason === null ? "" : `, reason ${end.reason}`}{isOwner.value ? <> · <button class="link" onClick={() => go("log")}>Log</button></> : null}</span>;
+  if (error !== null) return <span class="danger">{visible(error.message)}</span>;
   if (answer === null) return null;
   return <span class="muted number">{answer.stats.status} · queue {answer.queue_len ?? 0} · {bytes(answer.memory ?? 0)}</span>;
 }
 
+/** Give the value a name in this session. */
+function Name({ target, steps }: { target: Target; steps: readonly Step[] }): JSX.Element {
+  const [name, setName] = useState<string | null>(null);
+  const bind = (): void => {
+    if (name === null || !/^[a-z_]\w*$/.test(name)) { status.value = "A name begins with a small letter and has only letters, digits and _"; return; }
+    // Code with a `self` has variables of its own, and to an actor it is a message.
+    const isActor = "actor" in target && steps.length === 0;
+    const bound = isActor ? client.request("eval", { code: `${name} := Workspace actorAt: "${target.actor}"` }) : client.request("eval", { code: `Session current bindings at: #${name} put: self`, self: placeOf(target, steps) });
+    bound.then(
+      () => { toast(`${name} is bound`); setName(null); },
+      (cause: unknown) => { status.value = fault(cause).message; },
+    );
+  };
+  if (name === null) return <Act title="bind it to a variable of this session" onClick={() => setName("")}>Name…</Act>;
+  return <form onSubmit={(event) => { event.preventDefault(); bind(); }}><input class="code" aria-label="Name of the variable" size={10} value={name} ref={(field) => field?.focus()} onInput={(event) => setName(event.currentTarget.value)} onKeyDown={(event) => { if (event.key === "Escape") { setName(null); event.stopPropagation(); } }} /></form>;
+}
+
 export default function Inspector({ isVisible }: PaneProps): JSX.Element {
   const [isFollowing, setFollowing] = useState(false);
+  const [className, setClassName] = useState<string | null>(null);
+  /** The image in which a reference was taken. */
+  const [image, setImage] = useState(images.peek());
   useEffect(() => {
     const at = place.value;
     if (at?.pane !== "inspector") return;
@@ -172,25 +222,42 @@ export default function Inspector({ isVisible }: PaneProps): JSX.Element {
     if (JSON.stringify(inspected.peek()?.target) !== JSON.stringify(target)) inspected.value = { target, title: name };
     path.value = rest.map((step) => (/^\d+$/.test(step) ? Number(step) : step));
   }, [place.value]);
-  useEffect(() => { path.value = []; setFollowing(false); }, [inspected.value]);
+  const subject = JSON.stringify(inspected.value?.target ?? null);
+  useEffect(() => {
+    setFollowing(false);
+    setImage(images.peek());
+    // A link may name a way further in.
+    const at = place.peek();
+    const isLinked = at?.pane === "inspector" && inspected.peek() !== null && at.parts[1] === Object.values(inspected.peek()?.target ?? {})[0];
+    if (!isLinked) path.value = [];
+  }, [subject]);
+  useEffect(() => {
+    const target = inspected.value?.target;
+    if (target === undefined || !isOnline.value) return;
+    client.request("inspect", { ...placeOf(target, path.value), limit: 1 }).then((found) => setClassName(found.class), () => setClassName(null));
+  }, [subject, path.value, epoch.value]);
   useEffect(() => offer("inspector", [
-    { title: "Back", key: "Backspace", run: () => { path.value = path.value.slice(0, -1); } },
+    { title: "Back", key: "Backspace", run: () => walk(path.value.slice(0, -1)) },
     ...[1, 2, 3, 4, 5, 6, 7, 8, 9].map((number) => ({ title: `Choose view ${number}`, key: String(number), run: () => pick.value(number - 1) })),
     { title: "Follow live", key: "l", run: () => setFollowing((old) => !old) },
   ]), []);
   const at = inspected.value;
   if (at === null) return <div class="empty"><span>Select something{isOwner.value ? <> and press <kbd>{keyText("Mod-I")}</kbd></> : null}.</span></div>;
+  if ("ref" in at.target && image !== images.value) return <div class="empty"><span>{visible(at.title)} is from an earlier image.</span><span>The image was started again; evaluate again to look into the value.</span></div>;
   const columns = [...Array(path.value.length + 1).keys()].slice(-3);
   return (
     <div class="fill">
       <div class="bar">
         <nav aria-label="Path" class="grow cut">
-          <button class="link code" onClick={() => { path.value = []; }}>{visible(at.title)}</button>
-          {path.value.map((step, index) => <span key={index}> › <button class="link code" onClick={() => { path.value = path.value.slice(0, index + 1); }}>{visible(String(step))}</button></span>)}
+          <button class="link code" onClick={() => walk([])}>{visible(at.title)}</button>
+          {path.value.map((step, index) => <span key={index}> › <button class="link code" onClick={() => walk(path.value.slice(0, index + 1))}>{visible(String(step))}</button></span>)}
         </nav>
         {"actor" in at.target ? <ProcessLine actor={at.target.actor} isVisible={isVisible} /> : null}
-        <button class="plain" disabled={path.value.length === 0} onClick={() => { path.value = path.value.slice(0, -1); }}>Back</button>
+        <button class="plain" disabled={path.value.length === 0} onClick={() => walk(path.value.slice(0, -1))}>Back</button>
+        <button class="plain" onClick={() => look.value()}>Refresh</button>
         <button class="plain" aria-pressed={isFollowing} onClick={() => setFollowing(!isFollowing)}>{isFollowing ? "Following" : "Follow"}</button>
+        {className === null ? null : <button class="plain" title={`browse ${className}`} onClick={() => go("class", className.endsWith(" class") ? `${className.slice(0, -6)}.class` : className)}>Class</button>}
+        {isOwner.value ? <Name key={`${subject} ${JSON.stringify(path.value)}`} target={at.target} steps={path.value} /> : null}
       </div>
       {isOwner.value ? <Asking key={JSON.stringify([at.target, path.value])} target={at.target} steps={path.value} /> : null}
       <div class="columns">
@@ -199,4 +266,3 @@ export default function Inspector({ isVisible }: PaneProps): JSX.Element {
     </div>
   );
 }
-

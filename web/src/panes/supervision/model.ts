@@ -42,6 +42,25 @@ export function rows(nodes: readonly SupervisedProcess[], closed: ReadonlySet<st
   return found;
 }
 
+/** What a person calls it: the name somebody gave it, not one that was made for it. */
+export function titleOf(process: SupervisedProcess): string {
+  const name = process.name?.startsWith("beamtalk_") === true && process.class !== null ? null : process.name;
+  return name ?? process.class ?? process.pid;
+}
+
+/** Those with a text in them, and what is above them. */
+export function narrow(nodes: readonly SupervisedProcess[], text: string): readonly SupervisedProcess[] {
+  if (text === "") return nodes;
+  const wanted = text.toLowerCase();
+  const all = new Map(nodes.map((node) => [node.pid, node]));
+  const kept = new Set<string>();
+  for (const node of nodes) {
+    if (!`${node.pid} ${node.name ?? ""} ${node.class ?? ""}`.toLowerCase().includes(wanted)) continue;
+    for (let at: SupervisedProcess | undefined = node; at !== undefined && !kept.has(at.pid); at = all.get(at.parent ?? "")) kept.add(at.pid);
+  }
+  return nodes.filter((node) => kept.has(node.pid));
+}
+
 export interface Happened {
   at: number;
   what: string;

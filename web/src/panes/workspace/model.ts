@@ -9,7 +9,7 @@ export interface About {
   from: number;
   to: number;
   hash: string;
-  how: "do" | "print" | "inspect" | "comment";
+  how: "do" | "print" | "inspect" | "comment" | "trace";
   at: number;
 }
 
@@ -31,6 +31,8 @@ export interface Result {
   warnings: Warning[];
   isCut: boolean;
   lostBytes: number;
+  /** The value of each statement, where that was asked for. */
+  steps: { source: string; text: string }[];
 }
 
 /** Output beyond this is cut at the beginning. */
@@ -48,7 +50,7 @@ export function readAbout(text: unknown): About | null {
 }
 
 export function begun(id: string, about: About): Result {
-  return { id, about, output: "", cut: 0, ends: 0, prompt: null, state: "running", text: null, className: null, ref: null, ms: null, error: null, warnings: [], isCut: false, lostBytes: 0 };
+  return { id, about, output: "", cut: 0, ends: 0, prompt: null, state: "running", text: null, className: null, ref: null, ms: null, error: null, warnings: [], isCut: false, lostBytes: 0, steps: [] };
 }
 
 /** A result after a frame. */
@@ -77,6 +79,7 @@ export function heard(result: Result, frame: Frame, now: number): Result {
   }
   next.state = next.lostBytes > 0 ? "lost" : "done";
   next.text = typeof frame.text === "string" ? frame.text : null;
+  if (Array.isArray(frame.steps)) next.steps = (frame.steps as Record<string, unknown>[]).map((step) => ({ source: String(step.src ?? ""), text: String(step.text ?? "") }));
   next.className = typeof frame.class === "string" ? frame.class : null;
   next.ref = typeof frame.ref === "string" ? frame.ref : null;
   return next;

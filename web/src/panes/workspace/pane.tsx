@@ -6,29 +6,35 @@ import { Prec } from "@codemirror/state";
 import { keymap, type EditorView } from "@codemirror/view";
 import { render, type JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { addResult, dropResults, resultPlaces, results as resultField } from "../../editor/results";
-import { surface } from "../../editor/surface";
+import { setDiagnostics } from "@codemirror/lint";
+import { addResult, dropResults, pinned, resultPlaces, results as resultField } from "../../editor/results";
+import { shown, surface } from "../../editor/surface";
 import { keyText, offer } from "../../kernel/actions";
-import { clash, keep, kept, names } from "../../kernel/desk";
+import { arrived, clash, keep, kept, names } from "../../kernel/desk";
 import { inspect } from "../../kernel/inspect";
 import type { PaneProps } from "../../kernel/layout";
-import { alarm, toast } from "../../kernel/notices";
-import { client, epoch, fault, frameListeners, isOnline, isOwner, running, status, workspaceName } from "../../kernel/store";
+import { stretch } from "../../kernel/merge";
+import { alarm, page, toast } from "../../kernel/notices";
+import { place as route } from "../../kernel/routes";
+import { client, epoch, fault, frameListeners, insertion, isFrozen, isOnline, isOwner, running, status, workspaceName } from "../../kernel/store";
 import { byteOffset, placeOfByte } from "../../kernel/text";
 import type { Frame } from "../../wire/client";
 import { OpError } from "../../wire/client";
+import { Act } from "../../parts/act";
+import { buffer, buffers, newBuffer, openBuffer, removeBuffer } from "./buffers";
+import { Clash } from "./clash";
 import { begun, findPlace, heard, mark, readAbout, report, type About, type Result } from "./model";
 import { ResultView, type Acts } from "./result";
 
-const buffer = signal("main");
-const buffers = signal<string[]>(["main"]);
 const isEmpty = signal(true);
 /** All results of this session, by request. They outlive the pane, so that closing it loses nothing. */
 const results = new Map<string, Signal<Result>>();
 const elements = new Map<string, HTMLElement>();
 /** Results whose text is gone. */
 const stray = signal<string[]>([]);
-const MOST = 500;
+/** So many results are shown whole; older ones are a line each, up to this. */
+const [MOST, ALL] = [500, 2000];
+const folded = signal<ReadonlySet<string>>(new Set());
 let view: EditorView | null = null;
 
 const runningResults = signal(0);
@@ -48,7 +54,7 @@ function elementOf(id: string): HTMLElement {
     element = document.createElement("div");
     element.className = "holder";
     elements.set(id, element);
-    render(<ResultView result={result} acts={acts} />, element);
+    render(<ResultView result={result} acts={acts} folded={folded} />, element);
   }
   return element ?? document.createElement("div");
 }
@@ -113,8 +119,18 @@ frameListeners.add(onFrame);
 function ended(result: Result, isOld: boolean): void {
   if (isOld) return;
   if (result.error !== null) alarm(result.error.message);
+  if (result.error?.diagnostics !== undefined && view !== null) {
+    const at = rangeOf(result.id);
+    const marks = at === null ? [] : shown(result.error.diagnostics, view.state.sliceDoc(at.from, at.to)).map((one) => ({ ...one, from: one.from + at.from, to: Math.min(one.to + at.from, at.to) }));
+    view.dispatch(setDiagnostics(view.state, marks));
+  }
   if (result.state !== "done") return;
-  if (result.about.how === "inspect" && result.ref !== null) inspect({ ref: result.ref }, result.className ?? "value");
+  if (result.about.how === "inspect" && result.ref !== null) {
+    // An actor is looked at as one: it has an address, and a process that is told about.
+    const actor = /^Actor\((\w+), (\d+\.\d+\.\d+)\)$/.exec(result.text ?? "");
+    if (actor !== null && actor[1] === result.className && actor[2] !== undefined) inspect({ actor: actor[2] }, result.className);
+    else inspect({ ref: result.ref }, result.className ?? "value");
+  }
   if (result.about.how === "comment" && view !== null && result.text !== null) {
     const at = resultPlaces(view).get(result.id);
     if (at !== undefined) view.dispatch({ changes: { from: at, insert: ` // => ${result.text.replaceAll("\n", "\\n")}` } });
@@ -122,10 +138,10 @@ function ended(result: Result, isOld: boolean): void {
 }
 
 function forgetOld(): void {
-  for (const id of results.keys()) {
-    if (results.size <= MOST) return;
-    if (results.get(id)?.peek().state !== "running") forget(id);
-  }
+  const done = [...results.keys()].filter((id) => results.get(id)?.peek().state !== "running" && !pinned.has(id));
+  for (const id of done.slice(0, Math.max(0, results.size - ALL))) forget(id);
+  const old = done.slice(0, Math.max(0, results.size - MOST));
+  if (old.some((id) => !folded.peek().has(id))) folded.value = new Set([...folded.peek(), ...old]);
 }
 
 function forget(id: string): void {
@@ -133,6 +149,7 @@ function forget(id: string): void {
   const element = elements.get(id);
   if (element !== undefined) render(null, element);
   elements.delete(id);
+  pinned.delete(id);
   results.delete(id);
   stray.value = stray.value.filter((one) => one !== id);
 }
@@ -148,6 +165,9 @@ const acts: Acts = {
   stop: (id) => void client.request("interrupt", { for: id }).catch((cause: unknown) => { status.value = fault(cause).message; }),
   answer: (id, text) => void client.request("stdin", text === null ? { for: id, eof: true } : { for: id, value: text }).catch((cause: unknown) => { status.value = fault(cause).message; }),
   dismiss: forget,
+  pin: (id) => { if (!pinned.delete(id)) pinned.add(id); },
+  unfold: (id) => { folded.value = new Set([...folded.peek()].filter((one) => one !== id)); },
+  code: (id) => { const at = rangeOf(id); return at === null || view === null ? null : view.state.sliceDoc(at.from, at.to); },
   again: (id) => {
     const at = rangeOf(id);
     const how = results.get(id)?.peek().about.how;
@@ -191,7 +211,11 @@ async function evaluate(how: About["how"]): Promise<void> {
     status.value = "Observers cannot change anything";
     return;
   }
-  if (view === null || !isOnline.value) return;
+  if (view === null) return;
+  if (isFrozen.value) {
+    status.value = "Nothing can be evaluated before the connection is back";
+    return;
+  }
   closeCompletion(view);
   try {
     const range = await chosen(view);
@@ -206,7 +230,7 @@ function run(of: EditorView, range: { from: number; to: number }, how: About["ho
     const code = of.state.sliceDoc(range.from, range.to);
     const about: About = { buffer: buffer.value, ...range, hash: mark(code), how, at: Date.now() };
     const id = client.nextId();
-    const asked = client.request("eval", { code, ...(how === "do" ? {} : { hold: true }) }, { about: JSON.stringify(about) });
+    const asked = client.request("eval", { code, ...(how === "do" ? {} : { hold: true }), ...(how === "trace" ? { trace: true } : {}) }, { about: JSON.stringify(about) });
     results.set(id, signal(begun(id, about)));
     forgetOld();
     of.dispatch({ effects: addResult.of({ id, at: range.to, element: elementOf(id) }) });
@@ -231,38 +255,36 @@ const keys = Prec.highest(keymap.of([
 ]));
 
 function clear(): void {
-  for (const id of [...results.keys()]) if (results.get(id)?.peek().state !== "running") forget(id);
+  for (const id of [...results.keys()]) if (results.get(id)?.peek().state !== "running" && !pinned.has(id)) forget(id);
 }
 
-function openBuffer(name: string): void {
-  buffer.value = name;
+/** Erlang as it is made of the input at the caret. */
+async function showGenerated(): Promise<void> {
+  if (view === null) return;
+  try {
+    const range = await chosen(view);
+    if (range === null) return;
+    const answer = await client.request("show-codegen", { code: view.state.sliceDoc(range.from, range.to) });
+    page.value = { title: "Generated code", text: answer.erlang ?? answer.core_erlang ?? "" };
+  } catch (cause) {
+    status.value = fault(cause).message;
+  }
 }
 
-function newBuffer(): void {
-  const taken = new Set(buffers.value);
-  if (taken.size >= 50) return toast("50 buffers are the most");
-  let number = 2;
-  while (taken.has(`buffer-${number}`)) number += 1;
-  buffers.value = [...buffers.value, `buffer-${number}`];
-  openBuffer(`buffer-${number}`);
-}
+const SIGNS = ["#", "[", "]", ":=", "^"];
 
-const SIGNS = ["#", "[", "]", ":=", "^", "(", ")"];
-
-function Clash(): JSX.Element | null {
+/** What another tab did to the text that is shown. */
+function OtherTab(): JSX.Element | null {
   const at = clash.value;
   if (at === null || at.name !== `scratch/${buffer.value}` || view === null) return null;
-  const take = (): void => {
-    view?.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: at.theirs } });
+  const settle = (text: string): void => {
+    const change = view === null ? null : stretch(view.state.doc.toString(), text);
     clash.value = null;
+    if (change !== null) view?.dispatch({ changes: change });
+    keep(at.name, text, 0);
   };
-  return (
-    <div class="banner" role="alert">
-      Another tab changed this buffer.
-      <button class="plain" onClick={() => { keep(at.name, view?.state.doc.toString() ?? "", 0); clash.value = null; }}>Keep mine</button>
-      <button class="plain" onClick={take}>Take theirs</button>
-    </div>
-  );
+  const mine = view.state.doc.toString();
+  return <Clash mine={mine} theirs={at.theirs} onKeep={() => settle(view?.state.doc.toString() ?? mine)} onTake={() => settle(at.theirs)} />;
 }
 
 export default function Workspace({ isVisible }: PaneProps): JSX.Element {
@@ -288,43 +310,77 @@ export default function Workspace({ isVisible }: PaneProps): JSX.Element {
     const made = view;
     for (const id of results.keys()) place(id);
     view.dispatch({ selection: { anchor: view.state.doc.length } });
-    if (document.activeElement === document.body) view.focus();
+    if (document.activeElement === document.body && !matchMedia("(max-width: 480px)").matches) view.focus();
     performance.mark("workspace-ready");
     return () => {
       made.destroy();
       if (view === made) view = null;
     };
   }, [buffer.value, isOwner.value]);
+  // A link may name a buffer, and one that is not there yet.
+  useEffect(() => {
+    const [, name] = route.value?.pane === "workspace" ? route.value.parts : [];
+    if (name === undefined || !/^[a-z0-9_.-]{1,100}$/.test(name)) return;
+    if (!buffers.peek().includes(name)) buffers.value = [...buffers.peek(), name].slice(0, 50);
+    buffer.value = name;
+  }, [route.value]);
+  // What another tab wrote comes into the text as it is; the caret stays where it was.
+  useEffect(() => {
+    for (const { name } of arrived.value) {
+      const own = name.startsWith("scratch/") ? name.slice("scratch/".length) : null;
+      if (own !== null && !buffers.peek().includes(own)) buffers.value = [...buffers.peek(), own];
+    }
+    const news = arrived.value.find((one) => one.name === `scratch/${buffer.peek()}`);
+    if (news === undefined || view === null) return;
+    const change = stretch(view.state.doc.toString(), news.text);
+    if (change !== null) view.dispatch({ changes: change });
+    if (news.isMerged) toast("merged with a change of another tab");
+  }, [arrived.value]);
+  useEffect(() => {
+    const text = insertion.value;
+    if (text === null || view === null) return;
+    insertion.value = null;
+    view.dispatch(view.state.replaceSelection(text));
+    view.focus();
+  }, [insertion.value]);
   useEffect(() => offer("workspace", [
     { title: "Do it", key: "Mod-D", isChange: true, run: () => void evaluate("do") },
     { title: "Print it", key: "Mod-P", isChange: true, run: () => void evaluate("print") },
     { title: "Inspect it", key: "Mod-I", isChange: true, run: () => void evaluate("inspect") },
+    { title: "Insert the value as a comment", key: "Alt-Enter", isChange: true, run: () => void evaluate("comment") },
+    { title: "Trace it statement by statement", isChange: true, run: () => void evaluate("trace") },
+    { title: "Time it", isChange: true, run: () => void evaluate("print") },
+    { title: "Show generated code", run: () => void showGenerated() },
+    { title: "Save", key: "Mod-S", isChange: true, run: () => toast("kept") },
     { title: "Clear results", run: clear },
     { title: "New buffer", isChange: true, run: newBuffer },
-  ].filter((action) => isOwner.value || action.isChange !== true)), [isOwner.value]);
+  ]), []);
   if (!isOwner.value) return <div class="empty">You are looking as an observer.</div>;
   const example = (text: string): JSX.Element => <button class="link code" onClick={() => { view?.dispatch({ changes: { from: 0, insert: text }, selection: { anchor: text.length } }); view?.focus(); }}>{text}</button>;
   return (
     <div class="fill" style={{ position: "relative" }} hidden={!isVisible}>
       <div class="bar">
-        <button class="plain" title={keyText("Mod-D")} onClick={() => void evaluate("do")}>Do</button>
-        <button class="plain" title={keyText("Mod-P")} onClick={() => void evaluate("print")}>Print</button>
-        <button class="plain" title={keyText("Mod-I")} onClick={() => void evaluate("inspect")}>Inspect</button>
+        <span class="wide"><Act title={keyText("Mod-D")} onClick={() => void evaluate("do")}>Do</Act>{" "}<Act title={keyText("Mod-P")} onClick={() => void evaluate("print")}>Print</Act>{" "}<Act title={keyText("Mod-I")} onClick={() => void evaluate("inspect")}>Inspect</Act></span>
         {runningResults.value > 1 ? <span class="muted">{runningResults.value - 1} waiting</span> : null}
         <span class="buffers right" role="tablist" aria-label="Buffers">
           {buffers.value.map((name) => <button key={name} role="tab" aria-selected={name === buffer.value} onClick={() => openBuffer(name)}>{name}</button>)}
-          <button aria-label="New buffer" onClick={newBuffer}>+</button>
+          {buffer.value === "main" ? null : <button aria-label={`Remove buffer ${buffer.value}`} title="remove this buffer" onClick={() => void removeBuffer(buffer.value)}>✕</button>}
+          <button aria-label="New buffer" title="new buffer" onClick={newBuffer}>+</button>
         </span>
       </div>
-      <Clash />
+      <OtherTab />
       <div class="surface" ref={box} />
       {isEmpty.value ? <div class="hint">Type an expression and press {keyText("Mod-P")}. Try: {example("6 factorial")} · {example("Beamtalk version")}{spawned.value === null ? null : <> · {example(`${spawned.value} spawn`)}</>}</div> : null}
       {stray.value.length === 0 ? null : (
         <div class="earlier"><div class="muted" style={{ padding: "4px 12px" }}>earlier</div>
-          {stray.value.map((id) => { const result = results.get(id); return result === undefined ? null : <ResultView key={id} result={result} acts={acts} />; })}
+          {stray.value.map((id) => { const result = results.get(id); return result === undefined ? null : <ResultView key={id} result={result} acts={acts} folded={folded} />; })}
         </div>
       )}
-      <div class="signs">{SIGNS.map((sign) => <button key={sign} onPointerDown={(event) => { event.preventDefault(); view?.dispatch(view.state.replaceSelection(sign)); }}>{sign}</button>)}</div>
+      <div class="signs">
+        <Act onClick={() => void evaluate("do")}>Do</Act><Act onClick={() => void evaluate("print")}>Print</Act><Act onClick={() => void evaluate("inspect")}>Inspect</Act>
+        {SIGNS.map((sign) => <button key={sign} onPointerDown={(event) => { event.preventDefault(); view?.dispatch(view.state.replaceSelection(sign)); }}>{sign}</button>)}
+        <button aria-label="Leave the text" onPointerDown={(event) => { event.preventDefault(); view?.contentDOM.blur(); }}>⎋</button>
+      </div>
     </div>
   );
 }

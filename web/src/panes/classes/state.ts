@@ -1,0 +1,64 @@
+// What the class browser has chosen and what it heard of: shared by its parts, kept when it is closed.
+
+import { signal } from "@preact/signals";
+import { note } from "../../kernel/routes";
+import { client } from "../../kernel/store";
+import type { Conflict, Finding, Side } from "../../wire/protocol";
+
+export interface Chosen {
+  className: string | null;
+  side: Side;
+  selector: string | null;
+}
+export const chosen = signal<Chosen>({ className: null, side: "instance", selector: null });
+export type Tab = "source" | "definition" | "comment" | "senders" | "implementors" | "file" | "generated";
+export const tab = signal<Tab>("source");
+/** Counts up when classes changed. */
+export const changes = signal(0);
+/** When classes were last changed. */
+export const changedAt = new Map<string, number>();
+export const dirty = signal<Record<string, string[] | undefined>>({});
+let isListening = false;
+let recheck: ReturnType<typeof setTimeout> | undefined;
+
+export function listen(): void {
+  if (isListening) return;
+  isListening = true;
+  client.on("classes", (event) => {
+    changes.value += 1;
+    if ("data" in event && "class" in event.data) changedAt.set(String(event.data.class), Date.now());
+    // What was found may be no more; only a check of everything says so.
+    clearTimeout(recheck);
+    if (found.value.length > 0) recheck = setTimeout(() => void client.request("recheck-image", {}).then((now) => { found.value = now.findings; }, () => undefined), 300);
+  });
+  client.on("reload_check", (event) => {
+    if (event.event !== "completed") return;
+    const { checked_owners, findings } = event.data;
+    found.value = [...found.value.filter((one) => !checked_owners.includes(ownerOf(one))), ...findings];
+  });
+}
+
+/** What the last checks found, for all classes. */
+export const found = signal<readonly Finding[]>([]);
+
+export function ownerOf(finding: Finding): string {
+  return "owner" in finding ? finding.owner : "";
+}
+
+export function choose(next: Partial<Chosen>): void {
+  chosen.value = { ...chosen.value, ...next };
+  const { className, side, selector } = chosen.value;
+  if (className !== null) note("class", side === "class" ? `${className}.class` : className, ...(selector === null ? [] : [selector]));
+}
+
+/** Files whose text on disk and in the image both changed. */
+export const conflicts = signal<readonly Conflict[]>([]);
+
+/** Which methods are not in their files yet, and which files are in conflict. */
+export function readDirty(): void {
+  client.request("dirty", {}).then((answer) => { dirty.value = answer.dirty; }, () => undefined);
+  client.request("changes", {}).then((answer) => { conflicts.value = answer.conflicts; }, () => undefined);
+}
+
+/** Asks for a new class. */
+export const choosing = signal<() => void>(() => undefined);

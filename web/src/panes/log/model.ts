@@ -1,0 +1,42 @@
+// Entries of the log from two ways, the files and what is told, as one list in the order of time. Pure.
+
+export interface Entry {
+  key: number;
+  time: string;
+  level: string;
+  domain: string;
+  where: string;
+  msg: string;
+}
+
+export const MOST = 10_000;
+
+const mark = (entry: Entry): string => `${entry.time} ${entry.level} ${entry.msg}`;
+
+/** Both together: what came both ways stands once. Two equal entries of one way are two. */
+export function together(old: readonly Entry[], fresh: readonly Entry[]): Entry[] {
+  const left = new Map<string, number>();
+  for (const entry of old) left.set(mark(entry), (left.get(mark(entry)) ?? 0) + 1);
+  const more = fresh.filter((entry) => {
+    const count = left.get(mark(entry)) ?? 0;
+    left.set(mark(entry), count - 1);
+    return count <= 0;
+  });
+  const last = old.at(-1)?.time ?? "";
+  const all = more.every((entry) => entry.time >= last) ? [...old, ...more] : [...old, ...more].sort((one, two) => (one.time < two.time ? -1 : one.time > two.time ? 1 : one.key - two.key));
+  return all.slice(-MOST);
+}
+
+export interface Frame {
+  text: string;
+  file: string | null;
+  line: number | null;
+}
+
+/** Places of source in a crash report: `src/Lamp.bt:12`. */
+export function frames(msg: string): Frame[] {
+  return msg.split("\n").slice(1).map((text) => {
+    const found = /([\w./-]+\.bt):(\d+)/.exec(text);
+    return { text, file: found?.[1] ?? null, line: found === null ? null : Number(found[2]) };
+  });
+}
