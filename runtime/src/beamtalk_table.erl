@@ -168,7 +168,15 @@ info(#{name := Name, module := Module, superclass := Super} = Record, Defined, I
                    #{initialize := F} when Name =/= 'Actor' -> Inits ++ [F];
                    _ -> Inits
                end,
+      terminates => case Defined of
+                        #{'terminate:' := Method} -> not is_of_root(Name, Code, Method);
+                        _ -> maps:get(terminates, Inherited, false)
+                    end,
       required => required(Name, Slots, maps:get(required, Inherited, []))}.
+
+%% What the library's roots do at the end of an actor is nothing.
+is_of_root(Class, Code, Method) ->
+    lists:member(Class, ['ProtoObject', 'Object', 'Actor']) andalso erlang:fun_info(Method, module) =:= {module, Code}.
 
 add_fields(Own, Inherited) ->
     Inherited ++ [F || F <- Own, not lists:member(F, Inherited)].

@@ -281,12 +281,7 @@ impl Lowerer<'_> {
             line,
         };
         let run = Erl::new(line, ErlKind::Fun(vec![run]));
-        let joined = Erl::call(
-            line,
-            "beamtalk_chain",
-            "range",
-            vec![from.clone(), to, step, run],
-        );
+        let joined = Erl::call(line, "beamtalk_chain", "range", vec![from.clone(), to, step, run]);
         let made = if bounds.len() == 2 { "to:" } else { "to:by:" };
         let source = dispatched(from, &made.into(), further, self.line(chain.source.span)).erl;
         self.or_apart(chain, selector, joined, source, initial, line)
@@ -411,7 +406,13 @@ impl Lowerer<'_> {
             }
             if let Some(closure) = chain.end.closure() {
                 let block = lowerer.closure(closure, line);
-                value = dispatched(value, selector, initial.into_iter().chain([block]).collect(), line).erl;
+                value = dispatched(
+                    value,
+                    selector,
+                    initial.into_iter().chain([block]).collect(),
+                    line,
+                )
+                .erl;
             } else if !matches!(chain.end, End::Elements) {
                 value = dispatched(value, selector, Vec::new(), line).erl;
             }
@@ -473,9 +474,6 @@ fn range(source: &Node) -> Option<Vec<&Node>> {
     else {
         return None;
     };
-    matches!(
-        (selector.as_str(), arguments.len()),
-        ("to:", 1) | ("to:by:", 2)
-    )
-    .then(|| std::iter::once(&**receiver).chain(arguments).collect())
+    matches!((selector.as_str(), arguments.len()), ("to:", 1) | ("to:by:", 2))
+        .then(|| std::iter::once(&**receiver).chain(arguments).collect())
 }
