@@ -303,8 +303,8 @@ reference(Class, Pid) ->
 
 -spec init(tuple()) -> {ok, map()} | {stop, term()}.
 init({Class, Slots, Maker, Context, Name}) ->
-    #{version := Version} = Info = beamtalk_dispatch:info(Class),
-    Self = reference(Class, self()),
+    #{version := Version, module := Module} = Info = beamtalk_dispatch:info(Class),
+    Self = {beamtalk_object, Class, Module, self()},
     put('$bt_self', Self),
     put('$bt_version', Version),
     beamtalk_workspace:belongs_to_evaluation(),
@@ -313,8 +313,10 @@ init({Class, Slots, Maker, Context, Name}) ->
         register_name(Name),
         beamtalk_actor_protocol:has_terminate(Class) andalso trap_exits(),
         Defaults = beamtalk_value:defaults(Class),
-        Start = maps:merge(Defaults, Slots),
-        put('$bt_state', Start),
+        put('$bt_state', case map_size(Slots) of
+                             0 -> Defaults;
+                             _ -> maps:merge(Defaults, Slots)
+                         end),
         initialize(Info, Self),
         State = beamtalk_cell:end_message(#{}, get('$bt_state')),
         check_required(Info, State),
