@@ -8,7 +8,9 @@
 %% message.
 %%
 %% Requests are `{Selector, Args, Context}' (calls) and `{cast, Selector, Args,
-%% Context}'; the context carries the call chain and the class locks it holds.
+%% Context}'; the context carries the call chain and the class locks it holds. Between
+%% actors it is most often the chain of the sender alone, to which the sender, known to
+%% whoever answers, is added there.
 -module(beamtalk_actor).
 -behaviour(gen_server).
 
@@ -58,7 +60,7 @@ foreign(Slot) ->
 -spec send(handle(), atom(), [term()]) -> term().
 send({_, Class, _, _} = Actor, Sel, Args) ->
     case beamtalk_actor_protocol:is_local(Sel) orelse is_native(Class) of
-        false -> request(Actor, Sel, Args, limit(Class));
+        false -> request(actor, Actor, Sel, Args, limit(Class));
         true -> send_here(Actor, Sel, Args)
     end.
 
@@ -75,12 +77,12 @@ send_here({_, Class, _, _} = Actor, Sel, Args) ->
                 {true, _} -> beamtalk_dispatch:not_found(Class, Actor, Sel, Args);
                 %% The class is gone, and its actors with it: they are as dead as any.
                 {false, none} -> beamtalk_dispatch:call_local('Actor', Actor, Sel, Args);
-                {false, _} -> request(Actor, Sel, Args, limit(Class))
+                {false, _} -> request(actor, Actor, Sel, Args, limit(Class))
             end;
         Method ->
             case is_native(Class) orelse beamtalk_actor_protocol:is_base_method(Method) of
                 true -> beamtalk_dispatch:call_local(Class, Actor, Sel, Args);
-                false -> request(Actor, Sel, Args, limit(Class))
+                false -> request(actor, Actor, Sel, Args, limit(Class))
             end
     end.
 
@@ -93,7 +95,7 @@ limit(_) -> ?TIMEOUT.
 -spec send(handle(), atom(), [term()], timeout()) -> term().
 send({_, Class, _, Pid} = Actor, Sel, Args, Timeout) when Pid =/= self() ->
     case beamtalk_actor_protocol:is_local(Sel) orelse is_native(Class) of
-        false -> request(Actor, Sel, Args, Timeout);
+        false -> request(actor, Actor, Sel, Args, Timeout);
         true ->
             put('$bt_limit', Timeout),
             try send_here(Actor, Sel, Args)
@@ -113,9 +115,9 @@ delegate({_, Class, _, _} = Actor, Sel, Args) ->
         undefined -> ?TIMEOUT;
         Timeout -> Timeout
     end,
-    beamtalk_erlang:convert_result(request(Actor, Sel, Args, Limit)).
+    beamtalk_erlang:convert_result(request(native, Actor, Sel, Args, Limit)).
 
-request({_, Class, _, Target} = Actor, Sel, Args, Timeout) ->
+request(Kind, {_, Class, _, Target} = Actor, Sel, Args, Timeout) ->
     case resolve(Target) of
         undefined -> no_such_process(Actor, Sel);
         Pid when Pid =:= self() ->
@@ -124,14 +126,14 @@ request({_, Class, _, Target} = Actor, Sel, Args, Timeout) ->
         Pid ->
             Chain = chain(),
             is_waiting(Pid, Chain) andalso deadlock(Class, Sel),
-            call(Pid, Actor, Sel, beamtalk_cell:freeze(Args), Chain, Timeout)
+            call(Kind, Pid, Actor, Sel, beamtalk_cell:freeze(Args), Chain, Timeout)
     end.
 
-call(Pid, {_, Class, _, _} = Actor, Sel, Args, Chain, Timeout) ->
+call(Kind, Pid, {_, Class, _, _} = Actor, Sel, Args, Chain, Timeout) ->
     Started = erlang:monotonic_time(),
     Monitor = erlang:monitor(process, Pid, [{alias, demonitor}]),
     put('$bt_wait', Monitor),
-    Pid ! {'$gen_call', {self(), [alias | Monitor]}, {Sel, Args, context([{self(), Monitor} | Chain])}},
+    Pid ! {'$gen_call', {self(), [alias | Monitor]}, {Sel, Args, carried(Kind, Monitor, Chain)}},
     receive
         {[alias | Monitor], Reply} ->
             erlang:demonitor(Monitor, [flush]),
@@ -156,6 +158,14 @@ call(Pid, {_, Class, _, _} = Actor, Sel, Args, Chain, Timeout) ->
             <<"Actor did not respond within the timeout period. "
               "The actor may be slow, overloaded, or deadlocked">>)
     end.
+
+%% What a call takes along. Native processes are told everything.
+carried(actor, Monitor, Chain) ->
+    case get('$bt_locks') =:= undefined andalso get('$bt_trace_context') =:= undefined of
+        true -> Chain;
+        false -> carried(native, Monitor, Chain)
+    end;
+carried(native, Monitor, Chain) -> context([{self(), Monitor} | Chain]).
 
 %% The exception of the other process is raised here with its own stack.
 fail(#{'$beamtalk_class' := _, error := E} = Exception, {_, Class, _, _} = Actor, Sel, Args) ->
@@ -294,8 +304,8 @@ reference(Class, Pid) ->
 
 -spec init(tuple()) -> {ok, map()} | {stop, term()}.
 init({Class, Slots, Maker, Context, Name}) ->
-    #{version := Version} = Info = beamtalk_dispatch:info(Class),
-    Self = reference(Class, self()),
+    #{version := Version, module := Module} = Info = beamtalk_dispatch:info(Class),
+    Self = {beamtalk_object, Class, Module, self()},
     put('$bt_self', Self),
     put('$bt_version', Version),
     beamtalk_workspace:belongs_to_evaluation(),
@@ -304,8 +314,10 @@ init({Class, Slots, Maker, Context, Name}) ->
         register_name(Name),
         beamtalk_actor_protocol:has_terminate(Class) andalso trap_exits(),
         Defaults = beamtalk_value:defaults(Class),
-        Start = maps:merge(Defaults, Slots),
-        put('$bt_state', Start),
+        put('$bt_state', case map_size(Slots) of
+                             0 -> Defaults;
+                             _ -> maps:merge(Defaults, Slots)
+                         end),
         initialize(Info, Self),
         State = beamtalk_cell:end_message(#{}, get('$bt_state')),
         check_required(Info, State),
@@ -349,10 +361,15 @@ missing(Class, {Slot, Declaring, Type}) ->
 %%% Handling messages
 
 -spec handle_call(term(), gen_server:from(), map()) -> tuple().
+handle_call({Sel, Args, Chain}, {Pid, [alias | Wait]}, State) when is_atom(Sel), is_list(Args), is_list(Chain) ->
+    put('$bt_chain', [{Pid, Wait} | Chain]),
+    answer(Sel, Args, State);
 handle_call({Sel, Args, Context}, _From, State) when is_atom(Sel), is_list(Args), is_map(Context) ->
-    answer(Sel, Args, Context, State);
+    enter(Context),
+    answer(Sel, Args, State);
 handle_call({Sel, Args}, _From, State) when is_atom(Sel), is_list(Args) ->
-    answer(Sel, Args, #{}, State);
+    enter(#{}),
+    answer(Sel, Args, State);
 handle_call(Other, _From, State) ->
     {reply, {error, {unknown_request, Other}}, State}.
 
@@ -393,8 +410,8 @@ handle_raw(Message, #{'$beamtalk_class' := Class} = State) ->
         _ -> {noreply, State}
     end.
 
-answer(Sel, Args, Context, State) ->
-    case run(Sel, Args, Context, State) of
+answer(Sel, Args, State) ->
+    case run(Sel, Args, State) of
         {ok, Value, NewState} -> finish({reply, {ok, Value}, NewState});
         {failed, exit, Reason, _, NewState} -> {stop, Reason, NewState};
         {failed, Kind, Reason, Stack, NewState} ->
@@ -403,7 +420,8 @@ answer(Sel, Args, Context, State) ->
     end.
 
 perform_logged(Sel, Args, State) ->
-    case run(Sel, Args, #{}, State) of
+    enter(#{}),
+    case run(Sel, Args, State) of
         {ok, _, NewState} -> finish({noreply, NewState});
         {failed, exit, Reason, _, NewState} -> {stop, Reason, NewState};
         {failed, Kind, Reason, Stack, NewState} ->
@@ -414,7 +432,7 @@ perform_logged(Sel, Args, State) ->
 
 %% `stop' sent to itself ends the actor after the message.
 finish(Result) ->
-    case erase('$bt_stopping') of
+    case get('$bt_stopping') of
         undefined -> Result;
         true when element(1, Result) =:= reply ->
             {stop, normal, element(2, Result), element(3, Result)};
@@ -422,15 +440,18 @@ finish(Result) ->
     end.
 
 %% One message: the new state on success, the old one otherwise.
-run(Sel, Args, Context, #{'$beamtalk_class' := Class} = Before) ->
+run(Sel, Args, #{'$beamtalk_class' := Class} = Before) ->
     Current = persistent_term:get(Class, #{}),
-    State = beamtalk_actor_protocol:migrate(Current, Before),
+    Version = get('$bt_version'),
+    State = case Current of
+        #{'$info' := #{version := Version}} -> Before;
+        _ -> beamtalk_actor_protocol:migrate(Current, Before)
+    end,
     Table = case get('$bt_former') of
         undefined -> Current;
         _ -> beamtalk_former:table(Class, Current)
     end,
     put('$bt_state', State),
-    enter(Context),
     Self = get('$bt_self'),
     try perform(Table, Self, Sel, Args) of
         Value ->
@@ -480,10 +501,11 @@ enter(Context) ->
         _ -> ok
     end.
 
+%% Looking costs less than erasing what is mostly not there.
 leave() ->
     erase('$bt_chain'),
-    erase('$bt_locks'),
-    erase('$bt_trace_context'),
+    get('$bt_locks') =:= undefined orelse erase('$bt_locks'),
+    get('$bt_trace_context') =:= undefined orelse erase('$bt_trace_context'),
     beamtalk_tracing:flush().
 
 log_failure(Class, Sel, Kind, Reason, Stack) ->

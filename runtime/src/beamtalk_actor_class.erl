@@ -38,15 +38,15 @@ refuse_new({_, _, _, Class}, _) ->
     beamtalk_error:raise(instantiation_error, Class, 'new:', <<"Use spawnWith: instead">>).
 
 spawn_actor(Class, Selector, Slots) ->
-    #{native := Native} = check_class(Class, Selector),
+    #{native := Native, module := Module} = check_class(Class, Selector),
     Started = case Native of
         nil ->
-            beamtalk_value:check_fields(Class, Selector, Slots),
+            Slots =:= #{} orelse beamtalk_value:check_fields(Class, Selector, Slots),
             beamtalk_actor:start(Class, Slots, linked());
         _ -> start_native(Native, Class, Selector, Slots)
     end,
     case Started of
-        {ok, Pid} -> beamtalk_actor:reference(Class, Pid);
+        {ok, Pid} -> {beamtalk_object, Class, Module, Pid};
         {error, Reason} -> start_failed(Class, Selector, Reason)
     end.
 

@@ -74,9 +74,9 @@ is_delegate(Class, Sel) ->
 %% Does the class or an ancestor below Actor define `terminate:'?
 -spec has_terminate(atom()) -> boolean().
 has_terminate(Class) ->
-    case beamtalk_dispatch:method(Class, 'terminate:') of
-        none -> false;
-        Method -> not is_base_method(Method)
+    case beamtalk_dispatch:info(Class) of
+        #{terminates := Terminates} -> Terminates;
+        none -> false
     end.
 
 %% Bring the state of an actor to the shape its class has now, before a message. Where a

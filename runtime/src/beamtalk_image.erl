@@ -50,7 +50,7 @@ image() ->
     Records = [R || {_, R} <- lists:sort(ets:tab2list(beamtalk_classes))],
     Names = [Name || #{name := Name} <- Records],
     Tags = [element(2, beamtalk_class:named(Name)) || Name <- Names],
-    Shared = [{Key, T} || Key <- ['$bt_text', '$bt_plain'], T <- [persistent_term:get(Key, none)], T =/= none],
+    Shared = [{Key, T} || Key <- ['$bt_text', '$bt_plain', '$bt_joined'], T <- [persistent_term:get(Key, none)], T =/= none],
     %% Nothing in the image depends on when it was made.
     #{format => ?FORMAT,
       records => [maps:remove(loaded_at, Record) || Record <- Records],

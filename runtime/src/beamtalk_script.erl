@@ -23,6 +23,8 @@ run(Image, #{compile := Compile, load := Load, settle := Settle, paths := Paths,
              applications := Applications} = Job) ->
     beamtalk_boot:prepare_streams(),
     beamtalk_boot:start([{image, Image}]),
+    %% A program has the node for itself.
+    beamtalk_guard:configure(#{<<"max_processes">> => erlang:system_info(process_limit) * 15 div 16}),
     code:add_pathsa([unicode:characters_to_list(Path) || Path <- Paths]),
     lists:foreach(fun beamtalk_package:describe/1, Packages),
     application:set_env(beamtalk, program, maps:get(program, Job)),

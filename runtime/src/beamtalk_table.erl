@@ -6,6 +6,9 @@
 
 -type class_record() :: map().
 
+-define(JOINED, #{'List' => ?CHAINED, 'Array' => ?CHAINED, 'Interval' => ?CHAINED, 'Integer' => ['to:', 'to:by:']}).
+-define(CHAINED, ['select:', 'reject:', 'collect:', 'inject:into:', 'count:', size, sum]).
+
 %% Compute and publish the tables of the classes given in order, superclasses
 %% first. `lookup' finds the record of a class.
 -spec publish([class_record()], [class_record()]) -> ok.
@@ -15,12 +18,23 @@ publish(InstanceSide, ClassSide) ->
     Changed = [Name || #{name := Name} <- InstanceSide],
     [publish_text() || lists:member('String', Changed) orelse lists:member('Binary', Changed)],
     [publish_plain() || lists:member('String', Changed) orelse lists:member('Integer', Changed)],
+    [publish_joined() || lists:any(fun(Class) -> is_map_key(Class, ?JOINED) end, Changed)],
     ok.
 
 publish_plain() ->
     put_term('$bt_plain', is_plain('Integer', displayString, bt@stdlib@object)
                           andalso is_plain('Integer', printString, bt@stdlib@integer)
                           andalso is_plain('String', displayString, bt@stdlib@string)).
+
+%% Do the messages of chains do what the library says? Only then may beamtalk_chain run them in one loop.
+publish_joined() ->
+    put_term('$bt_joined', lists:all(fun({Class, Selectors}) ->
+                                             lists:all(fun(Selector) -> is_of_library(Class, Selector) end, Selectors)
+                                     end, maps:to_list(?JOINED))).
+
+is_of_library(Class, Selector) ->
+    lists:any(fun(Module) -> is_plain(Class, Selector, Module) end,
+              [bt@stdlib@collection, bt@stdlib@list, bt@stdlib@array, bt@stdlib@interval, bt@stdlib@integer]).
 
 %% Is the method still the library's? Where all are, beamtalk_display shows Integers and Strings without a send.
 is_plain(Class, Selector, Module) ->
@@ -154,7 +168,15 @@ info(#{name := Name, module := Module, superclass := Super} = Record, Defined, I
                    #{initialize := F} when Name =/= 'Actor' -> Inits ++ [F];
                    _ -> Inits
                end,
+      terminates => case Defined of
+                        #{'terminate:' := Method} -> not is_of_root(Name, Code, Method);
+                        _ -> maps:get(terminates, Inherited, false)
+                    end,
       required => required(Name, Slots, maps:get(required, Inherited, []))}.
+
+%% What the library's roots do at the end of an actor is nothing.
+is_of_root(Class, Code, Method) ->
+    lists:member(Class, ['ProtoObject', 'Object', 'Actor']) andalso erlang:fun_info(Method, module) =:= {module, Code}.
 
 add_fields(Own, Inherited) ->
     Inherited ++ [F || F <- Own, not lists:member(F, Inherited)].

@@ -95,9 +95,11 @@ add(#row{calls = Calls, total = Total, min = Min, max = Max} = Row, Duration, Ou
 %% Add what the calling process has kept to the table.
 -spec flush() -> ok.
 flush() ->
-    case erase(?KEPT) of
+    case get(?KEPT) of
         undefined -> ok;
-        Kept -> maps:foreach(fun(_, Row) -> merge(Row) end, folded(Kept))
+        Kept ->
+            erase(?KEPT),
+            maps:foreach(fun(_, Row) -> merge(Row) end, folded(Kept))
     end.
 
 merge(#row{key = Key, calls = Calls, ok = Ok, errors = Errors, timeouts = Timeouts, total = Total, min = Min,

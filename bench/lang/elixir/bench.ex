@@ -15,8 +15,8 @@ defmodule Bench do
   def run(:fib_class, _), do: fib(27)
   def run(:fib_value, _), do: fib(27)
   def run(:while_loop, _), do: count(0, 0, 10_000_000)
-  def run(:collect, items), do: length(Enum.map(items, &(&1 + 1)))
-  def run(:select, items), do: length(Enum.filter(items, &(rem(&1, 2) == 0)))
+  def run(:collect, items), do: Enum.map(items, &(&1 + 1))
+  def run(:select, items), do: Enum.filter(items, &(rem(&1, 2) == 0))
   def run(:inject, items), do: Enum.reduce(items, 0, &(&1 + &2))
 
   def run(:chain, items) do

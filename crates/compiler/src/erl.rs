@@ -30,7 +30,7 @@ pub(crate) enum ErlKind {
     MapUpdate(Box<Erl>, Vec<(Erl, Erl)>),
     /// `#{k := p}`, in patterns.
     MapPattern(Vec<(Erl, Erl)>),
-    /// `<<…>>`, in patterns.
+    /// `<<…>>`, in patterns and as an expression.
     BinaryPattern(Vec<BinaryElement>),
     /// `P1 = P2`, in patterns and as an expression.
     Match(Box<Erl>, Box<Erl>),
@@ -80,6 +80,18 @@ pub(crate) struct Function {
     pub(crate) arity: usize,
     pub(crate) clauses: Vec<Clause>,
     pub(crate) line: u32,
+}
+
+impl BinaryElement {
+    /// The bytes of another binary, or of a text.
+    pub(crate) fn bytes(value: Erl) -> Self {
+        Self {
+            value,
+            size: None,
+            specifiers: vec!["binary"],
+            unit: None,
+        }
+    }
 }
 
 impl Erl {
@@ -489,20 +501,23 @@ fn binary_term(line: u32, text: &str) -> Term {
     if text.is_empty() {
         return node("bin", line, [Term::nil()]);
     }
+    node("bin", line, [Term::list([text_element(line, text)])])
+}
+
+fn text_element(line: u32, text: &str) -> Term {
     let bytes = Term::list(text.bytes().map(|byte| Term::Integer(i64::from(byte))));
-    let element = node(
+    let default = || Term::atom("default");
+    node(
         "bin_element",
         line,
-        [
-            node("string", line, [bytes]),
-            Term::atom("default"),
-            Term::atom("default"),
-        ],
-    );
-    node("bin", line, [Term::list([element])])
+        [node("string", line, [bytes]), default(), default()],
+    )
 }
 
 fn binary_element(line: u32, element: &BinaryElement) -> Term {
+    if let ErlKind::Binary(text) = &element.value.kind {
+        return text_element(line, text);
+    }
     let size = element
         .size
         .as_ref()

@@ -5,6 +5,7 @@
 //! assignment; branches meet in a common variable; loops are functions of their own, with the locals they assign
 //! as arguments.
 
+mod chain;
 mod closure;
 mod control;
 mod field;
@@ -98,6 +99,8 @@ pub(crate) struct Lowerer<'a> {
     is_built_class_side: bool,
     /// The closure being lowered assigns class state.
     assigns_class_state: bool,
+    /// In the loop of a chain, where what is not a number or Boolean as it should be is a failure that nobody sees.
+    is_joined: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -315,6 +318,7 @@ impl<'a> Lowerer<'a> {
             built: None,
             is_built_class_side: false,
             assigns_class_state: false,
+            is_joined: false,
         }
     }
 

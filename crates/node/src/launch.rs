@@ -56,8 +56,8 @@ fn add_flags(command: &mut Command, runtime: &Runtime) {
 #[expect(clippy::disallowed_methods, reason = "the program has the caller's streams")]
 pub fn script_command(erlang: &Erlang, runtime: &Runtime, job: &Path) -> Command {
     let mut command = Command::new(erlang.program());
-    // An interrupt ends the program.
-    command.arg("+Bd");
+    // An interrupt ends the program, which may have a million actors.
+    command.args(["+Bd", "+P", PROGRAM_PROCESSES]);
     add_flags(&mut command, runtime);
     command.args(["-s", "beamtalk_boot", "script", "-extra"]);
     command.arg(runtime.image()).arg(job);
@@ -90,7 +90,9 @@ pub(crate) fn workspace_command(erlang: &Erlang, runtime: &Runtime, options: &No
         .arg(erlang.program())
         .current_dir(&options.directory);
     // An interrupt is the parent's business; its end closes the pipe.
-    command.args(["+Bi", "+P", PROCESSES]);
+    command
+        .args(["+Bi", "+P"])
+        .arg(processes(options.max_processes).to_string());
     add_flags(&mut command, runtime);
     let disabled = options.disabled_capabilities.join(",");
     command.args(["-noinput", "-beamtalk", "disabled_capabilities"]);
@@ -150,9 +152,17 @@ pub(crate) fn printer_command(erlang: &Erlang, runtime: &Runtime, heap_words: u6
     command
 }
 
-/// Processes the VM has room for. The workspace's users get half of them at most, so that raw processes of Erlang, which
-/// nobody is asked about, meet the guard before they meet the end of the table.
-const PROCESSES: &str = "524288";
+/// Processes the VM has room for in a workspace whose users may have so many. They get half of them at most, so that raw
+/// processes of Erlang, which nobody is asked about, meet the guard before they meet the end of the table.
+fn processes(most: u64) -> u64 {
+    most.saturating_mul(2).clamp(524_288, VM_PROCESSES)
+}
+
+/// As many as any VM has room for.
+const VM_PROCESSES: u64 = 134_217_727;
+
+/// The same for a program of its own.
+const PROGRAM_PROCESSES: &str = "2097152";
 
 /// A crash dump is for reading, not for keeping a whole image.
 const CRASH_DUMP_LIMIT: &str = "67108864";
@@ -163,4 +173,16 @@ fn is_secret(name: &str) -> bool {
         && ["COOKIE", "TOKEN", "SECRET"]
             .iter()
             .any(|end| name.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_vm_has_room_for_all_that_may_be_started() {
+        assert_eq!(processes(3_000), 524_288);
+        assert_eq!(processes(1_000_000), 2_000_000);
+        assert_eq!(processes(u64::MAX), VM_PROCESSES);
+    }
 }

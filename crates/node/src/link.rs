@@ -41,6 +41,8 @@ pub struct NodeOptions {
     /// Where the node's standard output and error go.
     pub log: OwnedFd,
     pub crash_dump: PathBuf,
+    /// Processes that code in the image may have.
+    pub max_processes: u64,
     /// Capabilities that are switched off: `subprocess`, `ffi`, `http`, `fs`.
     pub disabled_capabilities: Vec<String>,
     /// Distribution may be asked for later.

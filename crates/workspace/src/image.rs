@@ -104,6 +104,7 @@ impl Image {
             directory: self.setup.directory.clone(),
             log,
             crash_dump: self.setup.crash_dump.clone(),
+            max_processes: self.setup.max_processes,
             disabled_capabilities: self.setup.disabled_capabilities.clone(),
             distribution: self.setup.distribution.clone(),
         };

@@ -21,8 +21,8 @@ prepare(_) -> none.
 run(fib_class, _) -> fib(27);
 run(fib_value, _) -> fib(27);
 run(while_loop, _) -> count(0, 0, 10000000);
-run(collect, Items) -> length(lists:map(fun(X) -> X + 1 end, Items));
-run(select, Items) -> length(lists:filter(fun(X) -> X rem 2 == 0 end, Items));
+run(collect, Items) -> lists:map(fun(X) -> X + 1 end, Items);
+run(select, Items) -> lists:filter(fun(X) -> X rem 2 == 0 end, Items);
 run(inject, Items) -> lists:foldl(fun(X, Sum) -> Sum + X end, 0, Items);
 run(chain, Items) -> chain(Items, 0);
 run(sends, {A, B, C}) -> sends(5000000, A, B, C, 0);

@@ -253,3 +253,12 @@ fn a_fault_is_told_alike_wherever_it_happens() {
     }
     place.stop();
 }
+
+/// What the limit is, without starting a million of them.
+#[test]
+fn a_program_may_have_a_million_actors() {
+    let limit = "Erlang beamtalk_guard max_processes";
+    let place = with_main(&format!("  class run => Console printLine: {limit} > 1000000\n"));
+    let done = place.run(&["run", "Main", "run"]).expect_code(0);
+    assert_eq!(done.stdout, "true\n");
+}

@@ -287,7 +287,7 @@ impl Lowerer<'_> {
             results.push(fact);
             clauses.push(Clause::new(line, Erl::atom(line, pattern), body));
         }
-        if fact != Fact::Boolean {
+        if fact != Fact::Boolean && !self.is_joined {
             let unchanged = self.unchanged(&meeting, line);
             clauses.push(self.not_boolean(selector, &unchanged, line));
         }

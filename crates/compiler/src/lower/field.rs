@@ -43,14 +43,11 @@ impl Lowerer<'_> {
         );
         let missing = Erl::call(line, "beamtalk_value", "missing_field", vec![own.clone(), name]);
         let wildcard = Erl::var(line, "_");
-        Erl::case(
-            line,
-            own,
-            vec![
-                Clause::new(line, found, vec![Erl::var(line, bound)]),
-                Clause::new(line, wildcard, vec![missing]),
-            ],
-        )
+        let mut clauses = vec![Clause::new(line, found, vec![Erl::var(line, bound)])];
+        if !self.is_joined {
+            clauses.push(Clause::new(line, wildcard, vec![missing]));
+        }
+        Erl::case(line, own, clauses)
     }
 
     pub(super) fn write_field(&mut self, field: &EcoString, value: Value, line: u32) -> Erl {

@@ -3,7 +3,7 @@
 use ecow::{EcoString, eco_format};
 
 use super::{Lowerer, send};
-use crate::erl::{Erl, ErlKind};
+use crate::erl::{BinaryElement, Erl, ErlKind};
 use crate::ir::{Node, TextPart};
 
 impl Lowerer<'_> {
@@ -17,8 +17,15 @@ impl Lowerer<'_> {
             TextPart::Value(node) => Some(node),
             TextPart::Text(_) => None,
         });
+        // Made in one step where it begins with text; beginning with a binary, Erlang would make room to append to it.
+        // What the blocks of an input become is not looked for in there.
+        let is_made_at_once = !self.target.is_expression
+            && matches!(parts.first(), Some(TextPart::Text(text)) if !text.is_empty())
+            && !nodes
+                .clone()
+                .any(|node| crate::resolve::is_static_character(node, self.variables));
         let mut values = self.operand_expressions(nodes).into_iter();
-        let pieces = parts
+        let pieces: Vec<Erl> = parts
             .iter()
             .map(|part| match part {
                 TextPart::Text(text) => Erl::new(line, ErlKind::Binary(text.clone())),
@@ -31,7 +38,11 @@ impl Lowerer<'_> {
                 }
             })
             .collect();
-        Erl::call(line, "erlang", "iolist_to_binary", vec![Erl::list(line, pieces)])
+        if !is_made_at_once {
+            return Erl::call(line, "erlang", "iolist_to_binary", vec![Erl::list(line, pieces)]);
+        }
+        let elements = pieces.into_iter().map(BinaryElement::bytes).collect();
+        Erl::new(line, ErlKind::BinaryPattern(elements))
     }
 
     pub(super) fn class_object(&self, name: &str, line: u32) -> Erl {

@@ -258,7 +258,7 @@ impl Lowerer<'_> {
         self.after_loop(variables, &facts, call, line);
     }
 
-    fn loop_call(&self, name: &EcoString, arguments: Vec<Erl>, line: u32) -> Erl {
+    pub(super) fn loop_call(&self, name: &EcoString, arguments: Vec<Erl>, line: u32) -> Erl {
         if self.target.is_expression {
             let function = Box::new(Erl::var(line, loop_variable(name)));
             Erl::new(line, ErlKind::Apply { function, arguments })
@@ -273,7 +273,7 @@ impl Lowerer<'_> {
         }
     }
 
-    fn emit_loop(
+    pub(super) fn emit_loop(
         &mut self,
         name: &EcoString,
         parameters: &[EcoString],
@@ -367,7 +367,7 @@ fn loop_variable(name: &str) -> EcoString {
     eco_format!("Loop{}", name.rsplit(' ').next().unwrap_or_default())
 }
 
-fn range_test(counter: &Erl, to: &Erl, step: &Erl, line: u32) -> Erl {
+pub(super) fn range_test(counter: &Erl, to: &Erl, step: &Erl, line: u32) -> Erl {
     let up = || Erl::operator(line, "=<", counter.clone(), to.clone());
     let down = || Erl::operator(line, ">=", counter.clone(), to.clone());
     if let ErlKind::Integer(value) = &step.kind {

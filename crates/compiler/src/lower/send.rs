@@ -57,6 +57,11 @@ pub(super) fn is_numeric_operator(selector: &str) -> bool {
     arithmetic(selector).is_some() || ordering(selector).is_some()
 }
 
+/// An operator of Erlang where its operands are numbers, or whatever they are.
+pub(super) fn is_native_operator(selector: &str) -> bool {
+    is_numeric_operator(selector) || equality(selector).is_some()
+}
+
 impl Lowerer<'_> {
     pub(super) fn send(
         &mut self,
@@ -73,6 +78,9 @@ impl Lowerer<'_> {
         if let Some(value) = self.known_block(receiver, selector, arguments, line) {
             return value;
         }
+        if let Some(value) = self.chain(receiver, selector, arguments, line) {
+            return value;
+        }
         if self.is_character(receiver) {
             return self.character_send(receiver, selector, arguments, line);
         }
@@ -83,7 +91,7 @@ impl Lowerer<'_> {
         let receiver = values.remove(0);
         let arguments: Vec<Erl> = values.into_iter().map(|value| value.erl).collect();
         match (selector.as_str(), arguments.len()) {
-            ("not", 0) if receiver.fact == Fact::Boolean => {
+            ("not", 0) if receiver.fact == Fact::Boolean || self.is_joined => {
                 let not = Erl::call(line, "erlang", "not", vec![receiver.erl]);
                 Value {
                     erl: not,
@@ -181,7 +189,7 @@ impl Lowerer<'_> {
             }
             Erl::operator(line, operator, left, right)
         };
-        if left.fact == Fact::Number {
+        if left.fact == Fact::Number || (self.is_joined && !is_ordering) {
             let erl = native(left.erl, right.erl);
             return Some(Value { erl, fact: known });
         }
@@ -190,6 +198,10 @@ impl Lowerer<'_> {
         let right = self.name(right, line);
         let test = Erl::call(line, "erlang", "is_number", vec![left.clone()]);
         let native = native(left.clone(), right.clone());
+        if self.is_joined {
+            let erl = natively_ordered(left, native, line);
+            return Some(Value { erl, fact: known });
+        }
         let fallback = if is_ordering {
             let name = Erl::atom(line, selector.clone());
             Erl::call(
@@ -379,6 +391,14 @@ impl Lowerer<'_> {
             fact: Fact::Unknown,
         }
     }
+}
+
+/// The order of what is no object with an order of its own; anything else is a failure of the chain's loop.
+fn natively_ordered(left: Erl, native: Erl, line: u32) -> Erl {
+    let clauses = ["is_number", "is_binary"]
+        .map(|test| Erl::call(line, "erlang", test, vec![left.clone()]))
+        .map(|test| Clause::guarded(line, Erl::var(line, "_"), vec![test], vec![native.clone()]));
+    Erl::case(line, left, clauses.into())
 }
 
 /// A send that the runtime answers at once when the receiver is a Dictionary.

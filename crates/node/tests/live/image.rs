@@ -46,6 +46,7 @@ impl Image {
             directory: directory.path().to_owned(),
             log: OwnedFd::from(log),
             crash_dump: directory.path().join("crash.dump"),
+            max_processes: 250_000,
             distribution: None,
             disabled_capabilities: capabilities.iter().map(|&name| name.to_owned()).collect(),
         };
