@@ -132,7 +132,7 @@ pub fn compile_file(file: &SourceFile, table: &ClassTable) -> Compiled {
     check::file(file, table, &mut diagnostics);
     diagnostics.extend(types::of_resolved(file, table).into_diagnostics());
     let modules = definitions(file, table, &lines, &[], &mut diagnostics);
-    let diagnostics = expect::apply(file, diagnostics, expect::Tool::Compiler);
+    let diagnostics = expected(file, table, diagnostics);
     let modules = if has_errors(&diagnostics) {
         Vec::new()
     } else {
@@ -144,7 +144,13 @@ pub fn compile_file(file: &SourceFile, table: &ClassTable) -> Compiled {
 /// What compiling one file would say, without making code of it. Its own declarations must be in the table.
 pub fn check_file(file: &SourceFile, table: &ClassTable) -> Vec<Diagnostic> {
     let (file, diagnostics) = told(file, table);
-    expect::apply(&file, diagnostics, expect::Tool::Compiler)
+    expected(&file, table, diagnostics)
+}
+
+/// What is left of the findings of the compiler after `@expect`.
+fn expected(file: &SourceFile, table: &ClassTable, diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let lints = || lint::lints(file, table);
+    expect::apply(file, table, diagnostics, &expect::Unseen::Lints(&lints))
 }
 
 /// The file with its names resolved, and everything that is wrong with it, before `@expect` is looked at.
@@ -191,7 +197,7 @@ pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString])
         input.expression = Some(expression);
     }
     refuse_as_files_do(file, table, &mut diagnostics);
-    input.diagnostics = expect::apply(file, diagnostics, expect::Tool::Compiler);
+    input.diagnostics = expected(file, table, diagnostics);
     if has_errors(&input.diagnostics) {
         input.expression = None;
     } else {

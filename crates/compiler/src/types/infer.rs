@@ -346,7 +346,10 @@ impl<'w, 'a> Infer<'w, 'a> {
                 let name = &class.name.text;
                 match self.world.table.class(name) {
                     Some(_) => Type::class_of(name.clone()),
-                    None => Type::dynamic(Reason::Declared),
+                    None => match global(name) {
+                        Some(class) => Type::class(class),
+                        None => Type::dynamic(Reason::Declared),
+                    },
                 }
             }
             ExpressionKind::SelfReference | ExpressionKind::Super => match &self.own {
@@ -533,6 +536,16 @@ impl<'w, 'a> Infer<'w, 'a> {
             .borrow_mut()
             .insert(key, Answer::Is(of.clone()));
         of
+    }
+}
+
+/// The class of what the workspace binds to a name that looks like one of a class.
+fn global(name: &str) -> Option<&'static str> {
+    match name {
+        "Transcript" => Some("TranscriptStream"),
+        "Beamtalk" => Some("BeamtalkInterface"),
+        "Workspace" => Some("WorkspaceInterface"),
+        _ => None,
     }
 }
 

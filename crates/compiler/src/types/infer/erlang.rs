@@ -12,6 +12,7 @@ use crate::ffi::{self, Function, Kinds, Looked, Module};
 use crate::suggest;
 use crate::table::Kind;
 use crate::types::form::{Form, Reason, Type};
+use crate::types::relate::witness;
 
 impl Infer<'_, '_> {
     /// `Erlang lists reverse: x`.
@@ -114,11 +115,11 @@ impl Infer<'_, '_> {
                 is_kind && is_atom
             };
             let members = of.members();
-            let failing = members.iter().filter(|member| !takes(member)).count();
-            if failing == 0 {
+            let failing: Vec<Type> = members.iter().filter(|member| !takes(member)).cloned().collect();
+            if failing.is_empty() {
                 continue;
             }
-            let severity = if failing == members.len() {
+            let severity = if failing.len() == members.len() {
                 Severity::Warning
             } else {
                 Severity::Hint
@@ -134,7 +135,9 @@ impl Infer<'_, '_> {
                 .get(at)
                 .map_or(message.span, |argument| argument.span);
             self.tell(
-                Diagnostic::new(codes::WRONG_ARGUMENT, severity, span, text).with_category(Category::Type),
+                Diagnostic::new(codes::WRONG_ARGUMENT, severity, span, text)
+                    .with_category(Category::Type)
+                    .with_witness(witness(&failing)),
             );
         }
     }
