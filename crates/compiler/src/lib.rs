@@ -106,6 +106,8 @@ pub struct CompiledInput {
     pub changed: Vec<SourceFile>,
     /// The methods of the input that are in these texts.
     pub replaced: Vec<Span>,
+    /// What the variables hold afterwards; none where a block may assign them at any time.
+    pub types: Vec<(EcoString, Option<types::Type>)>,
 }
 
 #[derive(Clone, Debug)]
@@ -164,11 +166,23 @@ fn told<'a>(file: &'a SourceFile, table: &ClassTable) -> (Cow<'a, SourceFile>, V
 
 /// Compile one session or script input: definitions first, then the statements.
 pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString]) -> CompiledInput {
+    compile_next_input(file, table, bound, &[])
+}
+
+/// The same where earlier inputs of the same text tell what variables hold.
+pub fn compile_next_input(
+    file: &SourceFile,
+    table: &ClassTable,
+    bound: &[EcoString],
+    held: &[(EcoString, types::Type)],
+) -> CompiledInput {
     let lines = LineIndex::new(&file.text);
     let (file, mut diagnostics) = packages::resolve(file, table);
     let file = file.as_ref();
     check::file(file, table, &mut diagnostics);
-    diagnostics.extend(types::of_resolved(file, table).into_diagnostics());
+    let types = types::of_input(file, table, held);
+    let after = types.variables().to_vec();
+    diagnostics.extend(types.into_diagnostics());
     let replacements = live::replacements(file, table, &mut diagnostics);
     let mut modules = replacements.modules;
     modules.extend(definitions(
@@ -189,6 +203,7 @@ pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString])
         .collect();
     let mut input = CompiledInput {
         echo: echo(&file.unit),
+        types: after,
         ..CompiledInput::default()
     };
     if !statements.is_empty() {

@@ -37,6 +37,8 @@ pub(crate) struct Output {
     pub(crate) bindings: Vec<(Span, Type)>,
     /// The methods a message may reach, by the span of the first part of its selector.
     pub(crate) targets: Vec<(Span, Vec<MethodRef>)>,
+    /// What the variables of an input hold at its end.
+    pub(crate) variables: Vec<(EcoString, Option<Type>)>,
 }
 
 /// A method by its name: class, side, selector.
@@ -174,9 +176,19 @@ impl<'w, 'a> Infer<'w, 'a> {
             let place = self.declare(name, None);
             self.hold(place, of.clone(), Origin::Unknown);
         }
-        for statement in statements {
+        for statement in statements.clone() {
             self.statement(statement);
         }
+        let in_blocks = scan::assigned_in_blocks(statements);
+        let scope = self.scopes.first().into_iter().flatten();
+        let mut after: Vec<(EcoString, Option<Type>)> = scope
+            .map(|(name, at)| {
+                let held = self.flow.get(&Place::Local(*at)).map(|held| held.of.clone());
+                (name.clone(), held.filter(|_| !in_blocks.contains(name)))
+            })
+            .collect();
+        after.sort_by(|one, two| one.0.cmp(&two.0));
+        self.out.variables = after;
     }
 
     /// The default of a slot.

@@ -7,9 +7,10 @@ use beamtalk_syntax::walk;
 use ecow::{EcoString, eco_format};
 
 use super::values::graded;
+use crate::check::makes_itself;
 use crate::codes;
 use crate::resolve::unparenthesized;
-use crate::table::{Kind, Origin};
+use crate::table::Kind;
 use crate::types::form::{Form, Type};
 use crate::types::infer::Infer;
 use crate::types::infer::block::literal;
@@ -25,12 +26,11 @@ impl Infer<'_, '_> {
         if !matches!(message.selector.as_str(), "new:" | "spawnWith:" | "spawnWith:as:") || !self.is_told() {
             return;
         }
-        let is_made = self.world.table.kind(class) != Kind::Object
-            && self
-                .world
-                .table
+        let table = self.world.table;
+        let is_made = table.kind(class) != Kind::Object
+            && table
                 .class(class)
-                .is_some_and(|entry| entry.origin != Origin::Library);
+                .is_some_and(|entry| !makes_itself(table, entry));
         let Some(argument) = message.arguments.first().map(unparenthesized).filter(|_| is_made) else {
             return;
         };

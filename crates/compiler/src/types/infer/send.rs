@@ -626,6 +626,9 @@ impl<'a> Infer<'_, 'a> {
     /// Messages whose answer depends on more than types.
     fn special(&mut self, receiver: &Expression, of: &Type, message: &Message) -> Option<Type> {
         let arguments = message.arguments.as_slice();
+        if let Some(of) = self.erlang_module(of, message) {
+            return Some(of);
+        }
         match (message.selector.as_str(), arguments) {
             ("asType:", [class]) => {
                 self.expression(class);
