@@ -14,6 +14,8 @@ mod dependencies;
 mod documenting;
 #[path = "end_to_end/environment.rs"]
 mod environment;
+#[path = "end_to_end/findings.rs"]
+mod findings;
 #[path = "end_to_end/formatting.rs"]
 mod formatting;
 #[path = "end_to_end/housekeeping.rs"]

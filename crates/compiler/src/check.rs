@@ -13,7 +13,7 @@ use crate::SourceFile;
 use crate::table::ClassTable;
 
 pub(crate) use annotation::is_primitive;
-pub(crate) use instantiation::ERRORS_IN_FILES;
+pub(crate) use instantiation::{ERRORS_IN_FILES, makes_itself};
 
 /// Everything that is checked before bodies are resolved.
 pub(crate) fn file(file: &SourceFile, table: &ClassTable, diagnostics: &mut Vec<Diagnostic>) {

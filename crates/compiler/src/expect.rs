@@ -1,6 +1,6 @@
 //! `@expect`: suppresses diagnostics of one category on what follows it.
 
-use beamtalk_syntax::ast::{self, ExpressionKind};
+use beamtalk_syntax::ast;
 use beamtalk_syntax::diagnostic::{Category, Diagnostic, Edit};
 use beamtalk_syntax::span::Span;
 use beamtalk_syntax::walk::{self, Part};
@@ -8,6 +8,8 @@ use ecow::{EcoString, eco_format};
 
 use crate::SourceFile;
 use crate::codes;
+use crate::ffi::{self, Looked};
+use crate::table::ClassTable;
 
 /// The categories people may name, and what they suppress.
 const CATEGORIES: &[(&str, &[Category])] = &[
@@ -29,24 +31,27 @@ const CATEGORIES: &[(&str, &[Category])] = &[
     ("all", &[]),
 ];
 
-/// Who asks: only the linter sees findings of the linter.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tool {
-    Compiler,
-    Linter,
+/// What directives may be there for besides what is shown: the compiler shows no findings of the linter.
+pub(crate) enum Unseen<'a> {
+    Nothing,
+    Lints(&'a dyn Fn() -> Vec<Diagnostic>),
 }
 
 struct Directive {
     category: EcoString,
     span: Span,
     scope: Span,
-    /// It stands before something whose types could be looked at.
-    has_types: bool,
     is_used: bool,
 }
 
-/// Remove what directives suppress; report stale ones. Unknown categories are the parser's to report.
-pub(crate) fn apply(file: &SourceFile, diagnostics: Vec<Diagnostic>, tool: Tool) -> Vec<Diagnostic> {
+/// Remove what directives suppress; report stale ones. Unknown categories are the parser's to report. All tools find the
+/// same ones stale: what one does not show still counts.
+pub(crate) fn apply(
+    file: &SourceFile,
+    table: &ClassTable,
+    diagnostics: Vec<Diagnostic>,
+    unseen: &Unseen<'_>,
+) -> Vec<Diagnostic> {
     let mut directives = collect(&file.unit);
     let mut out = Vec::with_capacity(diagnostics.len());
     for diagnostic in diagnostics {
@@ -60,8 +65,21 @@ pub(crate) fn apply(file: &SourceFile, diagnostics: Vec<Diagnostic>, tool: Tool)
             None => out.push(diagnostic),
         }
     }
+    if let Unseen::Lints(lints) = unseen
+        && directives
+            .iter()
+            .any(|it| !it.is_used && may_be_lint(&it.category))
+    {
+        for lint in lints() {
+            let mut nearest = directives.iter_mut().rev();
+            if let Some(directive) = nearest.find(|directive| suppresses(directive, &lint)) {
+                directive.is_used = true;
+            }
+        }
+    }
     for directive in directives {
-        if !directive.is_used && is_judged(&directive, tool) {
+        let is_known = CATEGORIES.iter().any(|(name, _)| *name == directive.category);
+        if !directive.is_used && is_known && !rests_on_unread_erlang(&directive, file, table) {
             out.push(
                 Diagnostic::warning(
                     codes::STALE_EXPECT,
@@ -79,16 +97,21 @@ pub(crate) fn apply(file: &SourceFile, diagnostics: Vec<Diagnostic>, tool: Tool)
     out
 }
 
-/// Is everything looked at that the directive could be there for?
-fn is_judged(directive: &Directive, tool: Tool) -> bool {
-    match directive.category.as_str() {
-        "lint" | "dead_assignment" => tool == Tool::Linter,
-        "type_annotation" | "arity_mismatch" | "unresolved_ffi" | "visibility" | "deprecation" => {
-            !directive.has_types
-        }
-        "all" => tool == Tool::Linter && !directive.has_types,
-        _ => true,
-    }
+/// Whether a finding of the linter can be what a directive is there for.
+fn may_be_lint(category: &str) -> bool {
+    matches!(category, "lint" | "dead_assignment" | "type_annotation" | "all")
+}
+
+/// Whether a directive is about a call of an Erlang module whose specifications are not at hand: nobody can tell.
+fn rests_on_unread_erlang(directive: &Directive, file: &SourceFile, table: &ClassTable) -> bool {
+    let is_about_types = matches!(
+        directive.category.as_str(),
+        "type" | "dnu" | "unresolved_ffi" | "arity_mismatch" | "all"
+    );
+    is_about_types
+        && ffi::calls(file, directive.scope)
+            .iter()
+            .any(|module| matches!(table.specs().module(module), Looked::Open))
 }
 
 /// What goes away with a directive: its line when it stands alone there, else the blanks behind it.
@@ -135,41 +158,39 @@ fn collect(unit: &ast::Unit) -> Vec<Directive> {
     for item in &unit.items {
         match item {
             ast::Item::Class(class) => {
-                add(&mut out, &class.expect, class.span, true);
+                add(&mut out, &class.expect, class.span);
                 for slot in &class.slots {
-                    add(&mut out, &slot.expect, slot.span, true);
+                    add(&mut out, &slot.expect, slot.span);
                 }
                 for method in &class.methods {
-                    add(&mut out, &method.expect, method.span, true);
+                    add(&mut out, &method.expect, method.span);
                     statements(&mut out, &method.body);
                 }
             }
             ast::Item::Extension(extension) => {
-                add(&mut out, &extension.method.expect, extension.span, true);
+                add(&mut out, &extension.method.expect, extension.span);
                 statements(&mut out, &extension.method.body);
             }
-            ast::Item::Protocol(protocol) => add(&mut out, &protocol.expect, protocol.span, true),
-            ast::Item::TypeAlias(alias) => add(&mut out, &alias.expect, alias.span, true),
+            ast::Item::Protocol(protocol) => add(&mut out, &protocol.expect, protocol.span),
+            ast::Item::TypeAlias(alias) => add(&mut out, &alias.expect, alias.span),
             ast::Item::Statement(statement) => statements(&mut out, std::slice::from_ref(statement)),
         }
     }
     out
 }
 
-fn add(out: &mut Vec<Directive>, expects: &[ast::Expect], scope: Span, has_types: bool) {
+fn add(out: &mut Vec<Directive>, expects: &[ast::Expect], scope: Span) {
     out.extend(expects.iter().map(|expect| Directive {
         category: expect.category.text.clone(),
         span: expect.span,
         scope,
-        has_types,
         is_used: false,
     }));
 }
 
 fn statements(out: &mut Vec<Directive>, body: &[ast::Statement]) {
     for statement in body {
-        let has_types = has_types(&statement.expression);
-        add(out, &statement.expect, statement.expression.span, has_types);
+        add(out, &statement.expect, statement.expression.span);
         expression(out, &statement.expression);
     }
 }
@@ -180,20 +201,4 @@ fn expression(out: &mut Vec<Directive>, node: &ast::Expression) {
         Part::Statements(body) => statements(out, body),
         _ => {}
     });
-}
-
-/// Does a message, a class or an annotation stand in it?
-fn has_types(node: &ast::Expression) -> bool {
-    let mut found = false;
-    walk::all(node, &mut |node| {
-        found |= matches!(
-            node.kind,
-            ExpressionKind::Send(_)
-                | ExpressionKind::Cascade { .. }
-                | ExpressionKind::Match { .. }
-                | ExpressionKind::ClassName(_)
-                | ExpressionKind::Assign { .. }
-        );
-    });
-    found
 }

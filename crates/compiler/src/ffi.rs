@@ -9,6 +9,7 @@ mod mapping;
 use std::sync::{Arc, OnceLock};
 
 use beamtalk_syntax::ast::{self, Expression, ExpressionKind};
+use beamtalk_syntax::span::Span;
 use beamtalk_syntax::walk;
 use ecow::{EcoString, eco_format};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -200,10 +201,16 @@ pub fn module_of(receiver: &Expression) -> Option<&EcoString> {
 
 /// The Erlang modules that a file names.
 pub fn modules(file: &SourceFile) -> FxHashSet<EcoString> {
+    calls(file, Span::new(0, u32::MAX))
+}
+
+/// Those that a part of it names.
+pub(crate) fn calls(file: &SourceFile, within: Span) -> FxHashSet<EcoString> {
     let mut found = FxHashSet::default();
     let mut look = |node: &Expression| {
         walk::all(node, &mut |node| {
-            if let Some(module) = module_of(node) {
+            let is_within = within.start <= node.span.start && node.span.end <= within.end;
+            if let Some(module) = module_of(node).filter(|_| is_within) {
                 found.insert(module.clone());
             }
         });

@@ -106,6 +106,8 @@ pub struct CompiledInput {
     pub changed: Vec<SourceFile>,
     /// The methods of the input that are in these texts.
     pub replaced: Vec<Span>,
+    /// What the variables hold afterwards; none where a block may assign them at any time.
+    pub types: Vec<(EcoString, Option<types::Type>)>,
 }
 
 #[derive(Clone, Debug)]
@@ -132,7 +134,7 @@ pub fn compile_file(file: &SourceFile, table: &ClassTable) -> Compiled {
     check::file(file, table, &mut diagnostics);
     diagnostics.extend(types::of_resolved(file, table).into_diagnostics());
     let modules = definitions(file, table, &lines, &[], &mut diagnostics);
-    let diagnostics = expect::apply(file, diagnostics, expect::Tool::Compiler);
+    let diagnostics = expected(file, table, diagnostics);
     let modules = if has_errors(&diagnostics) {
         Vec::new()
     } else {
@@ -144,7 +146,13 @@ pub fn compile_file(file: &SourceFile, table: &ClassTable) -> Compiled {
 /// What compiling one file would say, without making code of it. Its own declarations must be in the table.
 pub fn check_file(file: &SourceFile, table: &ClassTable) -> Vec<Diagnostic> {
     let (file, diagnostics) = told(file, table);
-    expect::apply(&file, diagnostics, expect::Tool::Compiler)
+    expected(&file, table, diagnostics)
+}
+
+/// What is left of the findings of the compiler after `@expect`.
+fn expected(file: &SourceFile, table: &ClassTable, diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let lints = || lint::lints(file, table);
+    expect::apply(file, table, diagnostics, &expect::Unseen::Lints(&lints))
 }
 
 /// The file with its names resolved, and everything that is wrong with it, before `@expect` is looked at.
@@ -158,11 +166,23 @@ fn told<'a>(file: &'a SourceFile, table: &ClassTable) -> (Cow<'a, SourceFile>, V
 
 /// Compile one session or script input: definitions first, then the statements.
 pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString]) -> CompiledInput {
+    compile_next_input(file, table, bound, &[])
+}
+
+/// The same where earlier inputs of the same text tell what variables hold.
+pub fn compile_next_input(
+    file: &SourceFile,
+    table: &ClassTable,
+    bound: &[EcoString],
+    held: &[(EcoString, types::Type)],
+) -> CompiledInput {
     let lines = LineIndex::new(&file.text);
     let (file, mut diagnostics) = packages::resolve(file, table);
     let file = file.as_ref();
     check::file(file, table, &mut diagnostics);
-    diagnostics.extend(types::of_resolved(file, table).into_diagnostics());
+    let types = types::of_input(file, table, held);
+    let after = types.variables().to_vec();
+    diagnostics.extend(types.into_diagnostics());
     let replacements = live::replacements(file, table, &mut diagnostics);
     let mut modules = replacements.modules;
     modules.extend(definitions(
@@ -183,6 +203,7 @@ pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString])
         .collect();
     let mut input = CompiledInput {
         echo: echo(&file.unit),
+        types: after,
         ..CompiledInput::default()
     };
     if !statements.is_empty() {
@@ -191,7 +212,7 @@ pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString])
         input.expression = Some(expression);
     }
     refuse_as_files_do(file, table, &mut diagnostics);
-    input.diagnostics = expect::apply(file, diagnostics, expect::Tool::Compiler);
+    input.diagnostics = expected(file, table, diagnostics);
     if has_errors(&input.diagnostics) {
         input.expression = None;
     } else {

@@ -27,7 +27,13 @@ pub use native::{Native, lint_native};
 /// declarations must be in the table.
 pub fn lint_file(file: &SourceFile, table: &ClassTable) -> Vec<Diagnostic> {
     let (file, mut diagnostics) = told(file, table);
-    let file = file.as_ref();
+    diagnostics.extend(lints(&file, table));
+    expect::apply(&file, table, diagnostics, &expect::Unseen::Nothing)
+}
+
+/// The findings of the linter alone.
+pub(crate) fn lints(file: &SourceFile, table: &ClassTable) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
     let linter = Linter { file, table };
     for method in methods(&file.unit) {
         linter.method(&method, &mut diagnostics);
@@ -40,7 +46,7 @@ pub fn lint_file(file: &SourceFile, table: &ClassTable) -> Vec<Diagnostic> {
             classes::class(&linter, class, &mut diagnostics);
         }
     }
-    expect::apply(file, diagnostics, expect::Tool::Linter)
+    diagnostics
 }
 
 /// What rules look at.

@@ -43,6 +43,7 @@ pub struct Types {
     bindings: Vec<(Span, Type)>,
     targets: FxHashMap<Span, Vec<MethodRef>>,
     diagnostics: Vec<Diagnostic>,
+    variables: Vec<(EcoString, Option<Type>)>,
 }
 
 impl Types {
@@ -77,6 +78,11 @@ impl Types {
         self.targets.get(&part).map_or(&[], Vec::as_slice)
     }
 
+    /// What the variables of an input hold after it, in no order; none where a block may assign them at any time.
+    pub fn variables(&self) -> &[(EcoString, Option<Type>)] {
+        &self.variables
+    }
+
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
@@ -98,6 +104,7 @@ impl From<Output> for Types {
             bindings,
             targets: out.targets.into_iter().collect(),
             diagnostics,
+            variables: out.variables,
         }
     }
 }
@@ -112,6 +119,12 @@ pub fn of_file(file: &SourceFile, table: &ClassTable) -> Types {
 pub fn of_resolved(file: &SourceFile, table: &ClassTable) -> Types {
     let package = file.package.clone().filter(|_| file.origin != Origin::Library);
     of_unit(&file.unit, package, table, &[])
+}
+
+/// The same for the input of a script, in which these variables hold something already.
+pub(crate) fn of_input(file: &SourceFile, table: &ClassTable, held: &[(EcoString, Type)]) -> Types {
+    let package = file.package.clone().filter(|_| file.origin != Origin::Library);
+    of_unit(&file.unit, package, table, held)
 }
 
 /// The same for the method around an offset alone, or for what stands outside of methods when the offset does.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use beamtalk_compiler::{ClassTable, Origin, SourceFile, types};
 use beamtalk_syntax::ast;
-use beamtalk_syntax::diagnostic::Severity;
+use beamtalk_syntax::diagnostic::{Diagnostic, Severity};
 use beamtalk_syntax::walk::{self, PartMut};
 use corpus::{file, is_expected_to_fail, is_partial, library, library_files, render, texts};
 
@@ -67,7 +67,7 @@ fn without_some_annotations_nothing_more_is_told() {
         let mut told = String::new();
         for file in files {
             for diagnostic in types::of_file(&file, &library).diagnostics() {
-                if diagnostic.severity < Severity::Hint {
+                if diagnostic.severity < Severity::Hint && !asks_for_annotations(diagnostic) {
                     writeln!(told, "{} {}", file.path, render(&file.text, diagnostic)).expect("text");
                 }
             }
@@ -79,7 +79,9 @@ fn without_some_annotations_nothing_more_is_told() {
             table.declare(&file);
             for diagnostic in types::of_file(&file, &table).diagnostics() {
                 // A closed union that matchExhaustive: needs may have been among what went away.
-                let is_told = diagnostic.severity < Severity::Hint && diagnostic.code != "E0209";
+                let is_told = diagnostic.severity < Severity::Hint
+                    && diagnostic.code != "E0209"
+                    && !asks_for_annotations(diagnostic);
                 if is_told && !is_expected_to_fail(text, diagnostic.span.start) {
                     writeln!(told, "{name}:{}", render(text, diagnostic)).expect("text");
                 }
@@ -87,6 +89,11 @@ fn without_some_annotations_nothing_more_is_told() {
         }
         assert!(told.is_empty(), "seed {seed}:\n{told}");
     }
+}
+
+/// A `typed` class asks for annotations: it says where one is missing, or something is not known for want of one.
+fn asks_for_annotations(diagnostic: &Diagnostic) -> bool {
+    diagnostic.code == "W0410"
 }
 
 /// A generator of numbers that are the same in every run.
@@ -160,7 +167,7 @@ fn strip(file: &mut SourceFile, random: &mut Random) {
     }
 }
 
-fn check(text: &str) -> Vec<beamtalk_syntax::diagnostic::Diagnostic> {
+fn check(text: &str) -> Vec<Diagnostic> {
     let file = file("Demo", text, Origin::Package);
     let mut table = library();
     table.declare(&file);

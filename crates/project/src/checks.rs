@@ -293,7 +293,8 @@ fn is_sure(stamp: Stamp, old: &Kept<'_>) -> bool {
 
 /// How a file is, compared with what is kept of it.
 enum Seen {
-    Same(Stamp),
+    /// With what it shows to others.
+    Same(Stamp, Outline),
     Changed(Stamp, Arc<Parsed>),
 }
 
@@ -305,12 +306,12 @@ fn see(sources: &[Source<'_>], old: &Kept<'_>) -> Result<Vec<Seen>> {
             changed: u64::MAX,
         });
         let record = old.files.get(source.key.as_str());
-        if record.is_some_and(|record| record.stamp == stamp) && is_sure(stamp, old) {
-            return Ok(Seen::Same(stamp));
+        if let Some(record) = record.filter(|record| record.stamp == stamp && is_sure(stamp, old)) {
+            return Ok(Seen::Same(stamp, record.shows()));
         }
         let text = Text::read(&source.path, &source.package.project.root)?;
-        if record.is_some_and(|record| record.hash == text.hash) {
-            return Ok(Seen::Same(stamp));
+        if let Some(record) = record.filter(|record| record.hash == text.hash) {
+            return Ok(Seen::Same(stamp, record.shows()));
         }
         Ok(Seen::Changed(stamp, Arc::new(source.parse(text))))
     });
@@ -329,13 +330,13 @@ fn compare<'a>(
     for (source, seen) in sources.iter().zip(seen) {
         let record = old.files.remove(source.key.as_str());
         all.push(match (seen, record) {
-            (Seen::Same(stamp), record) => {
+            (Seen::Same(stamp, shows), record) => {
                 let nothing = || Record::new(stamp, String::new(), &Outline::default());
                 let mut record = record.unwrap_or_else(nothing);
                 is_moved |= record.stamp != stamp || !is_sure(stamp, old);
                 record.set_stamp(stamp);
                 Known {
-                    shows: record.shows(),
+                    shows,
                     record,
                     parsed: None,
                 }

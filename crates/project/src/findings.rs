@@ -24,6 +24,8 @@ pub struct Finding {
     pub message: String,
     pub span: (u32, u32),
     pub hint: Option<String>,
+    /// What cannot work.
+    pub witness: Option<String>,
     pub notes: Vec<Note>,
 }
 
@@ -75,6 +77,7 @@ impl From<&Diagnostic> for Finding {
             message: diagnostic.message.to_string(),
             span: pair(diagnostic.span),
             hint: diagnostic.hint.as_ref().map(ToString::to_string),
+            witness: diagnostic.witness.as_ref().map(ToString::to_string),
             notes: diagnostic
                 .notes
                 .iter()

@@ -161,6 +161,10 @@ pub fn library_table() -> ClassTable {
 /// Trees nest as deep as the parser allows, and walking them takes stack.
 pub const STACK: usize = 256 * 1024 * 1024;
 
+/// Each worker takes work so many times, when there is enough of it: one that was given more than others is not waited
+/// for long.
+const SHARES: usize = 32;
+
 /// Do independent work on all items with every core, keeping their order.
 pub fn parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let workers = std::thread::available_parallelism()
@@ -169,17 +173,20 @@ pub fn parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) ->
     if workers <= 1 {
         return items.iter().map(work).collect();
     }
+    // Many small items are taken by the dozen: asking for each would cost more than doing it.
+    let share = (items.len() / (workers * SHARES)).max(1);
+    let parts: Vec<&[T]> = items.chunks(share).collect();
     let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::with_capacity(items.len()));
+    let done: Mutex<Vec<(usize, Vec<R>)>> = Mutex::new(Vec::with_capacity(parts.len()));
     let run = || {
-        while let Some((at, item)) = {
+        while let Some((at, part)) = {
             let at = next.fetch_add(1, Ordering::Relaxed);
-            items.get(at).map(|item| (at, item))
+            parts.get(at).map(|part| (at, part))
         } {
-            let result = work(item);
+            let results = part.iter().map(&work).collect();
             done.lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .push((at, result));
+                .push((at, results));
         }
     };
     std::thread::scope(|scope| {
@@ -195,5 +202,5 @@ pub fn parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) ->
     });
     let mut results = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     results.sort_by_key(|(at, _)| *at);
-    results.into_iter().map(|(_, result)| result).collect()
+    results.into_iter().flat_map(|(_, results)| results).collect()
 }

@@ -84,6 +84,8 @@ pub struct Diagnostic {
     pub message: EcoString,
     pub span: Span,
     pub hint: Option<EcoString>,
+    /// What cannot work: a type, a member of one, a case that is left out.
+    pub witness: Option<EcoString>,
     /// Other places that explain this one.
     pub notes: Vec<(Span, EcoString)>,
     /// What `lint --fix` changes; empty when only a person can decide. All of it or nothing.
@@ -107,6 +109,7 @@ impl Diagnostic {
             message: message.into(),
             span,
             hint: None,
+            witness: None,
             notes: Vec::new(),
             edits: Vec::new(),
         }
@@ -134,6 +137,12 @@ impl Diagnostic {
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<EcoString>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub fn with_witness(mut self, witness: impl Into<EcoString>) -> Self {
+        self.witness = Some(witness.into());
         self
     }
 

@@ -8,7 +8,7 @@ use ecow::{EcoString, eco_format};
 use super::Checker;
 use crate::codes;
 use crate::suggest;
-use crate::table::{ClassEntry, Kind, Origin};
+use crate::table::{ClassEntry, ClassTable, Kind, Origin};
 
 /// Warnings of sessions that are errors in files.
 pub(crate) const ERRORS_IN_FILES: &[&str] = &[
@@ -115,7 +115,7 @@ impl Checker<'_> {
         if entry.native.is_some() || !crate::class::is_closed(self.table, &entry.name) {
             return;
         }
-        if self.table.kind(&entry.name) == Kind::Object || entry.origin == Origin::Library {
+        if self.table.kind(&entry.name) == Kind::Object || makes_itself(self.table, entry) {
             return;
         }
         let slots = self.table.all_slots(&entry.name);
@@ -138,6 +138,12 @@ impl Checker<'_> {
             self.diagnostics.push(diagnostic);
         }
     }
+}
+
+/// A class of the library that has a `new:` of its own, with whatever keys.
+pub(crate) fn makes_itself(table: &ClassTable, entry: &ClassEntry) -> bool {
+    let definer = table.find_method(&entry.name, true, "new:");
+    entry.origin == Origin::Library && definer.is_none_or(|(definer, _)| definer.name != "Value")
 }
 
 fn abstract_text(entry: &ClassEntry) -> EcoString {

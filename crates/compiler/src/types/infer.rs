@@ -37,6 +37,8 @@ pub(crate) struct Output {
     pub(crate) bindings: Vec<(Span, Type)>,
     /// The methods a message may reach, by the span of the first part of its selector.
     pub(crate) targets: Vec<(Span, Vec<MethodRef>)>,
+    /// What the variables of an input hold at its end.
+    pub(crate) variables: Vec<(EcoString, Option<Type>)>,
 }
 
 /// A method by its name: class, side, selector.
@@ -174,9 +176,19 @@ impl<'w, 'a> Infer<'w, 'a> {
             let place = self.declare(name, None);
             self.hold(place, of.clone(), Origin::Unknown);
         }
-        for statement in statements {
+        for statement in statements.clone() {
             self.statement(statement);
         }
+        let in_blocks = scan::assigned_in_blocks(statements);
+        let scope = self.scopes.first().into_iter().flatten();
+        let mut after: Vec<(EcoString, Option<Type>)> = scope
+            .map(|(name, at)| {
+                let held = self.flow.get(&Place::Local(*at)).map(|held| held.of.clone());
+                (name.clone(), held.filter(|_| !in_blocks.contains(name)))
+            })
+            .collect();
+        after.sort_by(|one, two| one.0.cmp(&two.0));
+        self.out.variables = after;
     }
 
     /// The default of a slot.
@@ -346,7 +358,10 @@ impl<'w, 'a> Infer<'w, 'a> {
                 let name = &class.name.text;
                 match self.world.table.class(name) {
                     Some(_) => Type::class_of(name.clone()),
-                    None => Type::dynamic(Reason::Declared),
+                    None => match global(name) {
+                        Some(class) => Type::class(class),
+                        None => Type::dynamic(Reason::Declared),
+                    },
                 }
             }
             ExpressionKind::SelfReference | ExpressionKind::Super => match &self.own {
@@ -533,6 +548,16 @@ impl<'w, 'a> Infer<'w, 'a> {
             .borrow_mut()
             .insert(key, Answer::Is(of.clone()));
         of
+    }
+}
+
+/// The class of what the workspace binds to a name that looks like one of a class.
+fn global(name: &str) -> Option<&'static str> {
+    match name {
+        "Transcript" => Some("TranscriptStream"),
+        "Beamtalk" => Some("BeamtalkInterface"),
+        "Workspace" => Some("WorkspaceInterface"),
+        _ => None,
     }
 }
 

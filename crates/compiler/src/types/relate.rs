@@ -23,18 +23,40 @@ impl Fit {
         matches!(self, Self::Never(_))
     }
 
-    /// Whether all or only some values do not fit, with what helps; none when all may fit.
-    pub(crate) fn clash(self) -> Option<(bool, Option<EcoString>)> {
+    /// What is told about it; none when all may fit.
+    pub(crate) fn clash(self, of: &Type) -> Option<Clash> {
         match self {
             Self::Always => None,
-            Self::Never(hint) => Some((true, hint)),
+            Self::Never(hint) => Some(Clash {
+                is_certain: true,
+                hint,
+                witness: eco_format!("{of}"),
+            }),
             Self::Some(failing) => {
                 let names: Vec<EcoString> = failing.iter().take(5).map(|of| eco_format!("`{of}`")).collect();
                 let verb = if names.len() == 1 { "does" } else { "do" };
-                Some((false, Some(eco_format!("{} {verb} not fit.", names.join(", ")))))
+                Some(Clash {
+                    is_certain: false,
+                    hint: Some(eco_format!("{} {verb} not fit.", names.join(", "))),
+                    witness: witness(&failing),
+                })
             }
         }
     }
+}
+
+/// Values that do not fit where they are put.
+pub(crate) struct Clash {
+    /// All of them, not only some.
+    pub(crate) is_certain: bool,
+    /// What helps.
+    pub(crate) hint: Option<EcoString>,
+    pub(crate) witness: EcoString,
+}
+
+/// The types that cannot work.
+pub(crate) fn witness(failing: &[Type]) -> EcoString {
+    eco_format!("{}", Type::union(failing.iter().cloned()))
 }
 
 /// What is asked for, with its members ready to be found when they are many.
@@ -114,7 +136,8 @@ impl World<'_> {
             | (_, Form::Dynamic(_) | Form::Parameter(_)) => Fit::Always,
             (_, Form::Class { name, .. }) if matches!(name.as_str(), "Object" | "ProtoObject") => Fit::Always,
             (Form::Class { name, .. }, _) if matches!(name.as_str(), "Object" | "ProtoObject") => Fit::Always,
-            (_, Form::Never) => Fit::Always,
+            // Nothing is what does not come back.
+            (_, Form::Never) => Fit::Never(None),
             (Form::Intersection(members), _) => {
                 decide(!members.iter().any(|member| self.fit(member, wanted).is_never()))
             }

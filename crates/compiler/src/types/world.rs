@@ -16,6 +16,12 @@ use crate::table::{ClassEntry, ClassTable, Kind, Origin};
 /// What type parameters stand for.
 pub(crate) type Bindings = Vec<(EcoString, Type)>;
 
+/// `T`: a type parameter, unless something has that name.
+fn is_letter(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(char::is_uppercase) && letters.next().is_none()
+}
+
 pub(crate) fn bound(bindings: &Bindings, name: &EcoString) -> Option<Type> {
     bindings
         .iter()
@@ -165,6 +171,9 @@ impl<'a> World<'a> {
                 .map(|argument| self.meant(argument, class, aliases))
                 .collect()
         };
+        if is_letter(name) && self.is_letter_of_another(name, class) {
+            return Type::parameter(name.clone());
+        }
         if let Some(entry) = self.table.class(name) {
             let mut inner = inner();
             return match name.as_str() {
@@ -196,12 +205,22 @@ impl<'a> World<'a> {
             self.aliases.borrow_mut().insert(name.clone(), meant.clone());
             return meant;
         }
-        let mut letters = name.chars();
-        let is_letter = letters.next().is_some_and(char::is_uppercase) && letters.next().is_none();
-        if is_letter {
+        if is_letter(name) {
             return Type::parameter(name.clone());
         }
         Type::dynamic(Reason::Name)
+    }
+
+    /// A class or protocol named `T` is none of the `T`s that the library and other packages have in their methods.
+    fn is_letter_of_another(&self, name: &str, home: Option<&ast::Class>) -> bool {
+        let Some(home) = home.and_then(|class| self.table.class(&class.name.text)) else {
+            return false;
+        };
+        let named = self.table.class(name);
+        match home.origin {
+            Origin::Library => named.is_none_or(|named| named.origin != Origin::Library),
+            _ => home.package != self.package && named.is_none_or(|named| named.package != home.package),
+        }
     }
 
     /// The type of `self` in methods of a class.

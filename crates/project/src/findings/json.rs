@@ -36,6 +36,7 @@ pub fn render(index: &LineIndex, path: &str, text: &str, finding: &Finding) -> S
         "end_line": end.line,
         "end_column": end.column,
         "hint": finding.hint,
+        "witness": finding.witness,
         "notes": notes,
     })
     .to_string()

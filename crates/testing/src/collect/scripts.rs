@@ -1,10 +1,11 @@
 //! Compiling the inputs of scripts ahead of running them. What an input defines or assigns is known to the
 //! inputs after it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use beamtalk_compiler::{ClassTable, Origin, SourceFile, ffi};
+use beamtalk_compiler::types::Type;
+use beamtalk_compiler::{ClassTable, Origin, SourceFile, compile_next_input, ffi};
 use beamtalk_project::Project;
 use beamtalk_project::source::Text;
 use beamtalk_project::specs::Specs;
@@ -14,8 +15,51 @@ use beamtalk_syntax::diagnostic::Severity;
 use ecow::EcoString;
 
 use super::parse_test_file;
+use crate::expectation::Expectation;
 use crate::script::{Input, Load, Script, Style};
 use crate::units::{CompiledInput, CompiledScript};
+
+/// What the inputs so far say about the variables of a script.
+#[derive(Default)]
+struct Variables {
+    bound: Vec<EcoString>,
+    /// What each was found to hold. None where that is not known: an input that may have stopped before it assigned, or a
+    /// block that may assign at any time.
+    types: BTreeMap<EcoString, Option<Type>>,
+    /// Those that blocks assign.
+    open: BTreeSet<EcoString>,
+}
+
+impl Variables {
+    fn held(&self) -> Vec<(EcoString, Type)> {
+        let known = self.types.iter();
+        known
+            .filter_map(|(name, of)| Some((name.clone(), of.clone()?)))
+            .collect()
+    }
+
+    fn assigned(&mut self, names: Vec<EcoString>, types: Vec<(EcoString, Option<Type>)>, may_raise: bool) {
+        self.open
+            .extend(types.iter().filter(|(_, of)| of.is_none()).map(|(name, _)| name.clone()));
+        for (name, of) in types {
+            let is_sure = !self.open.contains(&name) && !(may_raise && names.contains(&name));
+            self.types.insert(name, of.filter(|_| is_sure));
+        }
+        for name in names {
+            if !self.bound.contains(&name) {
+                self.bound.push(name);
+            }
+        }
+    }
+}
+
+/// What is expected of an input does not say that it comes to its end.
+fn may_raise(input: &Input) -> bool {
+    matches!(
+        input.expectation,
+        Some(Expectation::Error(_) | Expectation::Warning(_) | Expectation::NoWarning(_))
+    )
+}
 
 pub struct ScriptCompiler<'a> {
     pub project: &'a Project,
@@ -46,9 +90,9 @@ impl<'a> ScriptCompiler<'a> {
         for load in &script.loads {
             self.load(path, load, &mut table, &mut compiled);
         }
-        let mut bound: Vec<EcoString> = Vec::new();
+        let mut variables = Variables::default();
         for input in &script.inputs {
-            let input = self.input(shown, input, style, &mut table, &mut bound);
+            let input = self.input(shown, input, style, &mut table, &mut variables);
             compiled.inputs.push(input);
         }
         compiled
@@ -127,7 +171,7 @@ impl<'a> ScriptCompiler<'a> {
         input: &Input,
         style: Style,
         table: &mut ClassTable,
-        bound: &mut Vec<EcoString>,
+        variables: &mut Variables,
     ) -> CompiledInput {
         let is_run = input.expectation.is_some() || style == Style::Documentation;
         let mut result = CompiledInput {
@@ -161,7 +205,7 @@ impl<'a> ScriptCompiler<'a> {
         if defines {
             with_input.declare(&file);
         }
-        let compiled = beamtalk_compiler::compile_input(&file, &with_input, bound);
+        let compiled = compile_next_input(&file, &with_input, &variables.bound, &variables.held());
         for diagnostic in diagnostics.iter().chain(&compiled.diagnostics) {
             let mut message = diagnostic.message.to_string();
             if let Some(hint) = &diagnostic.hint {
@@ -178,11 +222,7 @@ impl<'a> ScriptCompiler<'a> {
                 with_input.declare(changed);
             }
             *table = with_input;
-            for name in compiled.assigns {
-                if !bound.contains(&name) {
-                    bound.push(name);
-                }
-            }
+            variables.assigned(compiled.assigns, compiled.types, may_raise(input));
             result.modules = compiled.modules;
             result.expression = compiled.expression;
             result.echo = compiled.echo.map(|echo| echo.to_string());

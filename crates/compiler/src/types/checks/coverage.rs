@@ -20,12 +20,17 @@ impl Infer<'_, '_> {
             ExpressionKind::Cascade { receiver, .. } => receiver,
             _ => return,
         };
-        // Told where the not knowing was written down, or comes from outside; what follows from it is not.
+        // Told where the not knowing begins; what follows from it is not.
         let begins = match reason {
-            Reason::Ffi => true,
+            Reason::Ffi | Reason::Return | Reason::Recursion => true,
             Reason::Receiver => {
                 let held = self.place(receiver).and_then(|place| self.held(&place));
-                held.is_some_and(|held| matches!(held.of.form(), Form::Dynamic(Reason::Declared)))
+                held.is_some_and(|held| {
+                    matches!(
+                        held.of.form(),
+                        Form::Dynamic(Reason::Declared | Reason::Parameter | Reason::Slot | Reason::Flow)
+                    )
+                })
             }
             _ => false,
         };

@@ -8,6 +8,7 @@ use ecow::{EcoString, eco_format};
 use crate::codes;
 use crate::types::form::{Form, Type};
 use crate::types::infer::Infer;
+use crate::types::relate::witness;
 
 impl Infer<'_, '_> {
     pub(in crate::types) fn check_exhaustive(
@@ -30,10 +31,14 @@ impl Infer<'_, '_> {
             }
             return;
         }
-        let missing: Vec<EcoString> = of
-            .members()
+        let cases = of.members().iter().flat_map(cases);
+        let missing: Vec<Type> = cases.filter(|member| !self.is_covered(member, arms)).collect();
+        if missing.is_empty() {
+            return;
+        }
+        let witness = witness(&missing);
+        let missing: Vec<EcoString> = missing
             .iter()
-            .filter(|member| !self.is_covered(member, arms))
             .map(|member| {
                 if member.is_nil() {
                     "`nil`".into()
@@ -42,17 +47,15 @@ impl Infer<'_, '_> {
                 }
             })
             .collect();
-        if missing.is_empty() {
-            return;
-        }
         let missing = missing.join(", ");
-        self.tell(if is_exhaustive {
+        let found = if is_exhaustive {
             let text = eco_format!("matchExhaustive: leaves {missing} unhandled");
             Diagnostic::error(codes::NON_EXHAUSTIVE, span, text)
         } else {
             let text = eco_format!("match leaves {missing} unhandled");
             Diagnostic::warning(codes::UNHANDLED_CASE, span, text).with_category(Category::Type)
-        });
+        };
+        self.tell(found.with_witness(witness));
     }
 
     /// Singletons, nil and concrete classes only. One class alone is no union: its instances are not told apart by
@@ -60,6 +63,7 @@ impl Infer<'_, '_> {
     fn is_closed(&self, of: &Type) -> bool {
         let is_case = |member: &Type| match member.form() {
             Form::Symbol(_) => true,
+            Form::Class { name, .. } if name == "Boolean" => true,
             Form::Class { name, .. } => {
                 let entry = self.world.table.class(name);
                 name != "Object" && entry.is_some_and(|entry| !entry.modifiers.is_abstract)
@@ -68,7 +72,7 @@ impl Infer<'_, '_> {
             _ => false,
         };
         match of.members() {
-            [only] => matches!(only.form(), Form::Symbol(_)) || only.is_nil(),
+            [only] => matches!(only.form(), Form::Symbol(_)) || only.is_nil() || only.is_class("Boolean"),
             members => members.iter().all(is_case),
         }
     }
@@ -105,6 +109,15 @@ impl Infer<'_, '_> {
             | PatternKind::Binary(_) => false,
         };
         unguarded(arms).any(|pattern| takes(&pattern.kind)) || (class == "Result" && takes_both_results(arms))
+    }
+}
+
+/// What a member of a closed union is told apart into.
+fn cases(member: &Type) -> Vec<Type> {
+    if member.is_class("Boolean") {
+        vec![Type::class("True"), Type::class("False")]
+    } else {
+        vec![member.clone()]
     }
 }
 

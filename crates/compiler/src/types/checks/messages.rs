@@ -4,14 +4,15 @@ use beamtalk_syntax::ast::{Expression, ExpressionKind, Message};
 use beamtalk_syntax::diagnostic::{Category, Diagnostic, Severity};
 use ecow::{EcoString, eco_format};
 
-use super::values::graded;
 use crate::codes;
 use crate::resolve::unparenthesized;
 use crate::suggest;
 use crate::table::{Kind, Origin};
 use crate::types::form::{Form, Type};
 use crate::types::infer::Infer;
+use crate::types::infer::block::literal;
 use crate::types::infer::send::{Candidate, Reached};
+use crate::types::relate::witness;
 
 impl<'a> Infer<'_, 'a> {
     /// A message that a member has no method for, and yet nothing is wrong.
@@ -101,7 +102,8 @@ impl<'a> Infer<'_, 'a> {
             let text = eco_format!("{name} does not understand '{selector}'");
             Diagnostic::new(codes::UNKNOWN_SELECTOR, Severity::Hint, span, text)
         }
-        .with_category(Category::Dnu);
+        .with_category(Category::Dnu)
+        .with_witness(witness(failing));
         if is_union && failing.len() < count {
             diagnostic = diagnostic.with_hint(eco_format!("The receiver is `{of}`."));
         }
@@ -139,25 +141,29 @@ impl<'a> Infer<'_, 'a> {
         }
         let selector = message.selector.as_str();
         if takes_anything(selector) && Self::is_of_library(candidates) {
+            let most = usize::from(selector.contains("ifNotNil:"));
+            for argument in &message.arguments {
+                self.check_block_size(argument, most);
+            }
             return;
         }
         for (index, (argument, of)) in message.arguments.iter().zip(arguments).enumerate() {
             // What fits one of the methods may be right.
             let mut clashes = candidates.iter().filter_map(|candidate| {
                 let wanted = candidate.promised(index)?;
-                let (is_certain, hint) = self.world.fit(of, &wanted).clash()?;
-                Some((wanted, candidate, is_certain, hint))
+                let clash = self.world.fit(of, &wanted).clash(of)?;
+                Some((wanted, candidate, clash))
             });
-            let Some((wanted, candidate, mut is_certain, hint)) = clashes.next() else {
+            let Some((wanted, candidate, mut clash)) = clashes.next() else {
                 continue;
             };
-            let others: Vec<bool> = clashes.map(|(_, _, is_certain, _)| is_certain).collect();
+            let others: Vec<bool> = clashes.map(|(_, _, clash)| clash.is_certain).collect();
             if others.len() + 1 < candidates.len() {
                 continue;
             }
-            is_certain &= others.iter().all(|is_certain| *is_certain);
-            let text = match (wanted.form(), hint.as_ref()) {
-                (Form::Protocol(protocol), Some(_)) if is_certain => {
+            clash.is_certain &= others.iter().all(|is_certain| *is_certain);
+            let text = match (wanted.form(), clash.hint.as_ref()) {
+                (Form::Protocol(protocol), Some(_)) if clash.is_certain => {
                     eco_format!("{of} does not conform to protocol {protocol}")
                 }
                 _ => eco_format!(
@@ -166,11 +172,7 @@ impl<'a> Infer<'_, 'a> {
                     shown(&candidate.member, false)
                 ),
             };
-            let mut diagnostic =
-                graded(codes::WRONG_ARGUMENT, is_certain, argument.span, text).with_category(Category::Type);
-            if let Some(hint) = hint {
-                diagnostic = diagnostic.with_hint(hint);
-            }
+            let diagnostic = clash.told(codes::WRONG_ARGUMENT, argument.span, text);
             let diagnostic = self.explained(diagnostic, argument, of);
             self.tell(diagnostic);
         }
@@ -180,6 +182,18 @@ impl<'a> Infer<'_, 'a> {
         candidates
             .iter()
             .all(|candidate| candidate.found.owner.origin == Origin::Library)
+    }
+
+    /// A literal block that is evaluated with no more than so many arguments.
+    pub(in crate::types) fn check_block_size(&mut self, argument: &Expression, most: usize) {
+        let Some(block) = literal(argument) else { return };
+        let count = block.parameters.len();
+        if count > most {
+            let text =
+                eco_format!("Wrong number of arguments: block expects {count} but is called with {most}");
+            let found = Diagnostic::warning(codes::WRONG_BLOCK_CALL, argument.span, text);
+            self.tell(found.with_category(Category::Type));
+        }
     }
 
     /// A block literal, or a variable that holds one, is evaluated with another number of arguments, or with ones that
@@ -203,7 +217,7 @@ impl<'a> Infer<'_, 'a> {
             }
             let pairs = parameters.iter().zip(message.arguments.iter().zip(given));
             for (index, (wanted, (argument, given))) in pairs.enumerate() {
-                let Some((is_certain, hint)) = self.world.fit(given, wanted).clash() else {
+                let Some(clash) = self.world.fit(given, wanted).clash(given) else {
                     continue;
                 };
                 let selector = &message.selector;
@@ -211,11 +225,7 @@ impl<'a> Infer<'_, 'a> {
                     "Argument {} of '{selector}' on {of} expects {wanted}, got {given}",
                     index + 1
                 );
-                let mut diagnostic = graded(codes::WRONG_ARGUMENT, is_certain, argument.span, text)
-                    .with_category(Category::Type);
-                if let Some(hint) = hint {
-                    diagnostic = diagnostic.with_hint(hint);
-                }
+                let diagnostic = clash.told(codes::WRONG_ARGUMENT, argument.span, text);
                 let diagnostic = self.explained(diagnostic, argument, given);
                 self.tell(diagnostic);
             }

@@ -6,9 +6,11 @@ use beamtalk_syntax::span::Span;
 use beamtalk_syntax::walk;
 use ecow::{EcoString, eco_format};
 
+use super::values::graded;
+use crate::check::makes_itself;
 use crate::codes;
 use crate::resolve::unparenthesized;
-use crate::table::{Kind, Origin};
+use crate::table::Kind;
 use crate::types::form::{Form, Type};
 use crate::types::infer::Infer;
 use crate::types::infer::block::literal;
@@ -19,31 +21,51 @@ const MAX_DEPTH: usize = 4;
 
 impl Infer<'_, '_> {
     /// Values for the slots in a literal map for `new:` or `spawnWith:`.
-    pub(in crate::types) fn check_maker(&mut self, of: &Type, message: &Message) {
+    pub(in crate::types) fn check_maker(&mut self, receiver: &Expression, of: &Type, message: &Message) {
         let Form::ClassOf(class) = of.form() else { return };
         if !matches!(message.selector.as_str(), "new:" | "spawnWith:" | "spawnWith:as:") || !self.is_told() {
             return;
         }
-        let is_made = self.world.table.kind(class) != Kind::Object
-            && self
-                .world
-                .table
+        let table = self.world.table;
+        let is_made = table.kind(class) != Kind::Object
+            && table
                 .class(class)
-                .is_some_and(|entry| entry.origin != Origin::Library);
+                .is_some_and(|entry| !makes_itself(table, entry));
         let Some(argument) = message.arguments.first().map(unparenthesized).filter(|_| is_made) else {
             return;
         };
         let ExpressionKind::Dictionary(pairs) = &argument.kind else {
             return;
         };
+        // Where the class itself is written the key is looked at without types.
+        let is_written = matches!(unparenthesized(receiver).kind, ExpressionKind::ClassName(_));
         let values = self.maps.get(&argument.span).cloned().unwrap_or_default();
         for ((key, value), given) in pairs.iter().zip(values) {
-            if let ExpressionKind::Symbol(name) = &key.kind
-                && let Some(declared) = self.world.slot_type(class, &[], false, name)
-            {
+            let ExpressionKind::Symbol(name) = &key.kind else {
+                continue;
+            };
+            if let Some(declared) = self.world.slot_type(class, &[], false, name) {
                 self.check_slot(name, value, &given, &declared);
+            } else if !is_written && self.is_no_slot(class, name) {
+                let text = eco_format!("Unknown field '{name}' for {class}");
+                let found = Diagnostic::warning(codes::UNKNOWN_FIELD_KEY, key.span, text);
+                let found = self.explained(found.with_category(Category::Type), receiver, of);
+                self.tell(found);
             }
         }
+    }
+
+    /// Neither a class nor one below it has such a slot.
+    fn is_no_slot(&self, class: &str, name: &str) -> bool {
+        let table = self.world.table;
+        let is_open = table
+            .class(class)
+            .is_none_or(|entry| entry.modifiers.is_abstract || entry.native.is_some());
+        let has = |class: &str| {
+            !crate::class::is_closed(table, class)
+                || table.all_slots(class).iter().any(|slot| slot.name == name)
+        };
+        !is_open && !has(class) && !self.world.descendants(class).iter().any(|below| has(below))
     }
 
     /// Handles that work in their own process only.
@@ -120,15 +142,25 @@ impl Infer<'_, '_> {
     }
 
     fn check_crossing(&mut self, span: Span, of: &Type) {
-        let Some(handle) = self.bound_to_process(of, MAX_DEPTH) else {
+        let mut members = of.members().iter();
+        let Some((bound, handle)) =
+            members.find_map(|member| Some((member, self.bound_to_process(member, MAX_DEPTH)?)))
+        else {
             return;
         };
-        let text = if of.is_class(&handle) {
-            eco_format!("`{of}` works in the process that made it only, and this takes it to another")
+        let is_certain = self.bound_to_process(of, MAX_DEPTH).is_some();
+        let text = if bound.is_class(&handle) {
+            eco_format!("`{bound}` works in the process that made it only, and this takes it to another")
         } else {
-            eco_format!("`{of}` holds a `{handle}`, which works in the process that made it only")
+            eco_format!("`{bound}` holds a `{handle}`, which works in the process that made it only")
         };
-        self.tell(Diagnostic::warning(codes::NOT_SENDABLE, span, text).with_category(Category::Sendability));
+        let mut found = graded(codes::NOT_SENDABLE, is_certain, span, text)
+            .with_category(Category::Sendability)
+            .with_witness(eco_format!("{bound}"));
+        if !is_certain {
+            found = found.with_hint(eco_format!("This is `{of}`."));
+        }
+        self.tell(found);
     }
 
     /// The handle that every value of a type is or holds.

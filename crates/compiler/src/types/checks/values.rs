@@ -1,6 +1,6 @@
 //! Values that do not fit where they are put: answers, variables, slots.
 
-use beamtalk_syntax::ast::Expression;
+use beamtalk_syntax::ast::{self, Expression};
 use beamtalk_syntax::diagnostic::{Category, Diagnostic, Severity};
 use beamtalk_syntax::span::Span;
 use ecow::{EcoString, eco_format};
@@ -8,6 +8,7 @@ use ecow::{EcoString, eco_format};
 use crate::codes;
 use crate::types::form::{Form, Reason, Type};
 use crate::types::infer::Infer;
+use crate::types::relate::Clash;
 
 impl Infer<'_, '_> {
     /// What a method answers against what it declares.
@@ -25,9 +26,9 @@ impl Infer<'_, '_> {
             promised.of
         );
         let (wanted, span) = (promised.of.clone(), promised.span);
-        // Told where the not knowing was written down: what only follows from it comes and goes with annotations elsewhere.
-        let is_unknown = matches!(of.form(), Form::Dynamic(Reason::Declared)) && !takes_anything(&wanted);
-        if own.is_typed && is_unknown {
+        // A name that nobody knows was told, and so was where the not knowing begins.
+        let is_unknown = matches!(of.form(), Form::Dynamic(reason) if *reason != Reason::Name);
+        if own.is_typed && is_unknown && !takes_anything(&wanted) && !self.told_dynamic_in(node.span) {
             let finding = Diagnostic::warning(codes::DYNAMIC_EXPRESSION, node.span, text)
                 .with_category(Category::Type)
                 .with_note(span, "declared here")
@@ -45,7 +46,17 @@ impl Infer<'_, '_> {
         );
     }
 
+    fn told_dynamic_in(&self, span: Span) -> bool {
+        let mut told = self.out.diagnostics.iter().rev();
+        told.any(|it| {
+            it.code == codes::DYNAMIC_EXPRESSION && span.start <= it.span.start && it.span.end <= span.end
+        })
+    }
+
     pub(in crate::types) fn check_local(&mut self, node: &Expression, of: &Type, declared: &Type) {
+        if declared.is_never() {
+            return;
+        }
         let text = eco_format!("Type mismatch: declared as {declared}, got {of}");
         self.check_value(codes::WRONG_LOCAL, node, of, declared, text, None);
     }
@@ -53,6 +64,21 @@ impl Infer<'_, '_> {
     pub(in crate::types) fn check_slot(&mut self, name: &str, node: &Expression, of: &Type, declared: &Type) {
         let text = eco_format!("Type mismatch: field `{name}` declared as {declared}, got {of}");
         self.check_value(codes::WRONG_SLOT, node, of, declared, text, None);
+    }
+
+    /// What decides about going on must be true or false: the last value of a condition or guard.
+    pub(in crate::types) fn check_condition(&mut self, block: &ast::Block, of: &Type, selector: &str) {
+        if let Some(last) = block.body.last().filter(|_| !of.is_never()) {
+            let text = eco_format!("The condition of '{selector}' must answer a Boolean, got {of}");
+            self.check_value(
+                codes::WRONG_ARGUMENT,
+                &last.expression,
+                of,
+                &Type::boolean(),
+                text,
+                None,
+            );
+        }
     }
 
     /// Tells when nothing of a type fits, and as a hint when a part of it does not.
@@ -68,9 +94,10 @@ impl Infer<'_, '_> {
         if !self.is_told() {
             return;
         }
-        let Some((is_certain, hint)) = self.world.fit(of, wanted).clash() else {
+        let Some(clash) = self.world.fit(of, wanted).clash(of) else {
             return;
         };
+        let is_certain = clash.is_certain;
         // A declaration may be narrower than what is known: it says what the reader knows besides.
         if code == codes::WRONG_LOCAL && !is_certain {
             return;
@@ -81,15 +108,23 @@ impl Infer<'_, '_> {
             }
             _ => text,
         };
-        let mut diagnostic = graded(code, is_certain, node.span, text).with_category(Category::Type);
-        if let Some(hint) = hint {
-            diagnostic = diagnostic.with_hint(hint);
-        }
+        let mut diagnostic = clash.told(code, node.span, text);
         if let Some((span, text)) = note {
             diagnostic = diagnostic.with_note(span, text);
         }
         let diagnostic = self.explained(diagnostic, node, of);
         self.tell(diagnostic);
+    }
+}
+
+impl Clash {
+    pub(super) fn told(self, code: &'static str, span: Span, text: EcoString) -> Diagnostic {
+        let told = graded(code, self.is_certain, span, text).with_category(Category::Type);
+        let told = told.with_witness(self.witness);
+        match self.hint {
+            Some(hint) => told.with_hint(hint),
+            None => told,
+        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! Control flow: messages whose literal blocks run where they stand.
 
 use beamtalk_syntax::ast::{self, Expression, Message};
+use ecow::eco_format;
 
 use super::Infer;
 use super::block::literal;
 use super::flow::{Changes, Held, Place};
+use crate::codes;
 use crate::types::form::Type;
 
 /// A way through a conditional: its value and what it changed.
@@ -64,13 +66,25 @@ impl Infer<'_, '_> {
                 self.looped(&[body], |infer| infer.path_in_place(body, &[]));
                 Some(Type::nil())
             }
-            ("to:do:", [to, body]) | ("to:by:do:", [to, _, body]) if is_block(1)(body) => {
+            ("to:do:", [_, body]) | ("to:by:do:", [_, _, body]) if is_block(1)(body) => {
                 let from = self.expression(receiver);
                 self.check_understood(receiver, &from, message);
-                let to_type = self.expression(to);
-                let mut given = from.or(&to_type);
-                if let [_, by, _] = arguments {
-                    given = given.or(&self.expression(by));
+                let mut given = from.clone();
+                for (index, bound) in arguments.iter().enumerate().take(arguments.len() - 1) {
+                    let of = self.expression(bound);
+                    let text = eco_format!(
+                        "Argument {} of '{selector}' on {from} expects Number, got {of}",
+                        index + 1
+                    );
+                    self.check_value(
+                        codes::WRONG_ARGUMENT,
+                        bound,
+                        &of,
+                        &Type::class("Number"),
+                        text,
+                        None,
+                    );
+                    given = given.or(&of);
                 }
                 let is_integer = given.members().iter().all(|member| member.is_class("Integer"));
                 // A Float bound or step makes Floats.
@@ -97,7 +111,12 @@ impl Infer<'_, '_> {
 
     fn while_loop(&mut self, condition: &ast::Block, body: &ast::Block, is_while: bool) -> Type {
         self.looped(&[condition, body], |infer| {
-            infer.path_in_place(condition, &[]);
+            let of = infer.path_in_place(condition, &[]);
+            infer.check_condition(
+                condition,
+                &of,
+                if is_while { "whileTrue:" } else { "whileFalse:" },
+            );
             let facts = condition
                 .body
                 .last()

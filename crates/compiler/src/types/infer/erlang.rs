@@ -6,17 +6,25 @@ use ecow::{EcoString, eco_format};
 
 use super::Infer;
 use super::block::literal;
+use super::flow::Place;
 use super::scan;
 use crate::codes;
 use crate::ffi::{self, Function, Kinds, Looked, Module};
 use crate::suggest;
 use crate::table::Kind;
 use crate::types::form::{Form, Reason, Type};
+use crate::types::relate::witness;
+
+/// The class of what stands for an Erlang module.
+const PROXY: &str = "ErlangModule";
 
 impl Infer<'_, '_> {
-    /// `Erlang lists reverse: x`.
+    /// `Erlang lists reverse: x`, or the same with `Erlang lists` in a variable.
     pub(super) fn erlang_call(&mut self, receiver: &Expression, message: &Message) -> Option<Type> {
-        let module = ffi::module_of(receiver)?.clone();
+        let module = match ffi::module_of(receiver) {
+            Some(module) => module.clone(),
+            None => self.held_module(receiver)?,
+        };
         let mut given = Vec::with_capacity(message.arguments.len());
         for argument in &message.arguments {
             given.push(match literal(argument) {
@@ -29,6 +37,25 @@ impl Infer<'_, '_> {
         }
         let of = self.answered(receiver, &module, message, &given);
         Some(of.unwrap_or_else(|| Type::dynamic(Reason::Ffi)))
+    }
+
+    /// The Erlang module that a variable or slot stands for.
+    fn held_module(&self, receiver: &Expression) -> Option<EcoString> {
+        let place = self.place(receiver).filter(|place| matches!(place, Place::Local(_)))?;
+        let (class, arguments) = self.flow.get(&place)?.of.class_and_arguments()?;
+        match arguments.first().filter(|_| class == PROXY)?.form() {
+            Form::Symbol(module) => Some(module.clone()),
+            _ => None,
+        }
+    }
+
+    /// `Erlang lists` by itself: it stands for that module.
+    pub(super) fn erlang_module(&self, of: &Type, message: &Message) -> Option<Type> {
+        let is_gateway = matches!(of.form(), Form::ClassOf(name) if name == "Erlang");
+        let is_module = is_gateway
+            && message.arguments.is_empty()
+            && self.world.find("Erlang", true, &message.selector).is_none();
+        is_module.then(|| Type::generic(PROXY, vec![Type::symbol(message.selector.clone())], false))
     }
 
     fn answered(
@@ -114,11 +141,11 @@ impl Infer<'_, '_> {
                 is_kind && is_atom
             };
             let members = of.members();
-            let failing = members.iter().filter(|member| !takes(member)).count();
-            if failing == 0 {
+            let failing: Vec<Type> = members.iter().filter(|member| !takes(member)).cloned().collect();
+            if failing.is_empty() {
                 continue;
             }
-            let severity = if failing == members.len() {
+            let severity = if failing.len() == members.len() {
                 Severity::Warning
             } else {
                 Severity::Hint
@@ -134,7 +161,9 @@ impl Infer<'_, '_> {
                 .get(at)
                 .map_or(message.span, |argument| argument.span);
             self.tell(
-                Diagnostic::new(codes::WRONG_ARGUMENT, severity, span, text).with_category(Category::Type),
+                Diagnostic::new(codes::WRONG_ARGUMENT, severity, span, text)
+                    .with_category(Category::Type)
+                    .with_witness(witness(&failing)),
             );
         }
     }

@@ -41,8 +41,9 @@ impl Infer<'_, '_> {
             if let Some(guard) = &arm.guard {
                 match literal(guard) {
                     Some(block) => {
-                        let (_, changes) = self.path(block, &[], &[]);
+                        let (of, changes) = self.path(block, &[], &[]);
                         self.flow.apply(changes);
+                        self.check_condition(block, &of, "when:");
                         if let Some(last) = block.body.last() {
                             for (place, held) in self.facts(&last.expression).yes {
                                 self.flow.set(place, Some(held));

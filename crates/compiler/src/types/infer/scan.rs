@@ -203,6 +203,19 @@ pub(crate) fn assigned_in(statements: &[Statement], names: &mut Vec<EcoString>, 
     slots.dedup();
 }
 
+/// The names that blocks assign.
+pub(crate) fn assigned_in_blocks<'s>(statements: impl Iterator<Item = &'s Statement>) -> Vec<EcoString> {
+    let (mut names, mut slots) = (Vec::new(), Vec::new());
+    for statement in statements {
+        walk::all(&statement.expression, &mut |node| {
+            if let ExpressionKind::Block(block) = &node.kind {
+                assigned_in(&block.body, &mut names, &mut slots);
+            }
+        });
+    }
+    names
+}
+
 fn assigned(node: &Expression, names: &mut Vec<EcoString>, slots: &mut Vec<EcoString>) {
     if let ExpressionKind::Assign { target, .. } = &node.kind {
         match target {

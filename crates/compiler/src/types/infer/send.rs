@@ -168,7 +168,7 @@ impl<'a> Infer<'_, 'a> {
         let arguments = self.arguments(&mut candidates, message, is_open);
         self.check_arguments(&candidates, message, &arguments, is_open || !failing.is_empty());
         self.check_internal(&candidates, message);
-        self.check_maker(of, message);
+        self.check_maker(receiver, of, message);
         self.check_side(receiver, of, message);
         self.check_sendable(receiver, of, message, &arguments);
         self.effects(receiver, of);
@@ -233,7 +233,13 @@ impl<'a> Infer<'_, 'a> {
                 is_declared,
             } => (name.clone(), arguments, false, *is_declared),
             Form::ClassOf(name) => (name.clone(), &[], true, false),
-            Form::Dynamic(_) | Form::Parameter(_) => return self.reach_anything(selector),
+            Form::Parameter(name) => {
+                return match self.bound_of(name) {
+                    Some(protocol) => self.reach_protocol(member, &protocol, selector),
+                    None => self.reach_anything(selector),
+                };
+            }
+            Form::Dynamic(_) => return self.reach_anything(selector),
             Form::Never => return Reached::Unknown(Reason::Receiver),
             Form::Protocol(name) => return self.reach_protocol(member, name, selector),
             Form::Intersection(members) => {
@@ -283,6 +289,16 @@ impl<'a> Infer<'_, 'a> {
             solved: Bindings::new(),
             is_declared,
         }))
+    }
+
+    /// The protocol that a type parameter of the class around conforms to.
+    fn bound_of(&self, parameter: &str) -> Option<EcoString> {
+        let own = self.own.as_ref()?;
+        let (_, class) = self.world.table.class(&own.home)?.declaration()?;
+        let mut parameters = class.type_parameters.iter();
+        let bound = parameters.find(|it| it.name.text == parameter)?.bound.as_ref()?;
+        let protocol = self.world.table.protocol(&bound.text);
+        protocol.map(|_| bound.text.clone())
     }
 
     /// What every object answers the same way.
@@ -596,7 +612,13 @@ impl<'a> Infer<'_, 'a> {
                 None => self.body_answer(&entry.name, &other, selector),
             });
         }
-        let of = Type::union(answers);
+        let of = match Type::union(answers) {
+            // Why the body is not known is for who looks at that.
+            of if matches!(of.form(), Form::Dynamic(reason) if *reason != Reason::Recursion) => {
+                return Type::dynamic(Reason::Return);
+            }
+            of => of,
+        };
         // Parameters of the other class mean nothing here.
         settled(&of, &candidate.all(), candidate.is_declared)
     }
@@ -604,6 +626,9 @@ impl<'a> Infer<'_, 'a> {
     /// Messages whose answer depends on more than types.
     fn special(&mut self, receiver: &Expression, of: &Type, message: &Message) -> Option<Type> {
         let arguments = message.arguments.as_slice();
+        if let Some(of) = self.erlang_module(of, message) {
+            return Some(of);
+        }
         match (message.selector.as_str(), arguments) {
             ("asType:", [class]) => {
                 self.expression(class);
@@ -665,6 +690,7 @@ impl<'a> Infer<'_, 'a> {
                 };
                 let result = result.clone();
                 self.expression(class);
+                self.check_block_size(handler, 1);
                 let given = self.handler_parameter(message, 1).into_iter().collect::<Vec<_>>();
                 let handled = match literal(handler) {
                     Some(block) => self.repeated(block, &given),
