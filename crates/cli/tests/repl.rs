@@ -14,10 +14,10 @@ mod commands;
 mod faults;
 #[path = "repl/pages.rs"]
 mod pages;
-#[path = "shared/runtime.rs"]
-mod runtime;
 #[path = "repl/recorded.rs"]
 mod recorded;
+#[path = "shared/runtime.rs"]
+mod runtime;
 #[path = "repl/screen.rs"]
 mod screen;
 #[path = "end_to_end/support.rs"]

@@ -39,8 +39,12 @@ impl Variables {
     }
 
     fn assigned(&mut self, names: Vec<EcoString>, types: Vec<(EcoString, Option<Type>)>, may_raise: bool) {
-        self.open
-            .extend(types.iter().filter(|(_, of)| of.is_none()).map(|(name, _)| name.clone()));
+        self.open.extend(
+            types
+                .iter()
+                .filter(|(_, of)| of.is_none())
+                .map(|(name, _)| name.clone()),
+        );
         for (name, of) in types {
             let is_sure = !self.open.contains(&name) && !(may_raise && names.contains(&name));
             self.types.insert(name, of.filter(|_| is_sure));
