@@ -23,8 +23,6 @@ mod perform;
 mod quiet;
 pub(crate) mod render;
 pub(crate) mod screen;
-#[cfg(test)]
-mod screens;
 mod session;
 pub(crate) mod table;
 #[cfg(test)]

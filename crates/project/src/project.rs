@@ -3,8 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use beamtalk_storage::StateDirectory;
-use rustix::fs::Access;
-use rustix::io::Errno;
 
 use crate::error::{At, Result};
 use crate::fault::Fault;
@@ -94,12 +92,10 @@ impl Project {
     pub fn build_directory(&self) -> PathBuf {
         let own = self.root.join("_build");
         let written = if own.exists() { &own } else { &self.root };
-        match rustix::fs::access(written, Access::WRITE_OK) {
-            Err(Errno::ACCESS | Errno::ROFS) => {
-                StateDirectory::open(None).map_or(own, |state| state.build_of(&self.root))
-            }
-            _ => own,
+        if !StateDirectory::is_read_only(written) {
+            return own;
         }
+        StateDirectory::open(None).map_or(own, |state| state.build_of(&self.root))
     }
 }
 

@@ -93,6 +93,15 @@ impl StateDirectory {
         Ok(Some(directory))
     }
 
+    /// Whether nothing can be written there: the user may not, or the disk is only for reading.
+    pub fn is_read_only(path: &Path) -> bool {
+        let may_write = rustix::fs::access(path, rustix::fs::Access::WRITE_OK);
+        matches!(
+            may_write,
+            Err(rustix::io::Errno::ACCESS | rustix::io::Errno::ROFS)
+        )
+    }
+
     /// Where what is built of a project goes that cannot be written; it need not exist.
     pub fn build_of(&self, project: &Path) -> PathBuf {
         let name = crate::sha256_hex(project.as_os_str().as_encoded_bytes());
