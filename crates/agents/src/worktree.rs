@@ -320,17 +320,20 @@ impl Worktree {
         Ok(self.inside(&words).await?.is_ok)
     }
 
+    /// What the session has committed last; where the copy began if that is no commit.
+    async fn tip(&self) -> Result<String, Refusal> {
+        let Some(found) = head(&self.path().join(".git")) else {
+            return Ok(self.commit.clone());
+        };
+        let name = format!("{found}^{{commit}}");
+        let is_there = self.inside(&["cat-file", "-e", &name]).await?.is_ok;
+        Ok(if is_there { found } else { self.commit.clone() })
+    }
+
     /// A commit that holds what the copy holds now, committed there or not. Each follows the one before it.
     /// With `Care::Everything` what git cannot take, such as a repository without commits inside the copy, is an error.
     async fn snapshot(&self, author: &str, id: &str, care: Care) -> Result<String, Refusal> {
-        let found = head(&self.path().join(".git"));
-        let mut tip = self.commit.clone();
-        if let Some(found) = found {
-            let name = format!("{found}^{{commit}}");
-            if self.inside(&["cat-file", "-e", &name]).await?.is_ok {
-                tip = found;
-            }
-        }
+        let tip = self.tip().await?;
         let last = self
             .inside(&["rev-parse", "-q", "--verify", "refs/heads/work"])
             .await?
@@ -414,7 +417,7 @@ impl Worktree {
         let base = self.base_commit().await?;
         let range = format!("{base}...{work}");
         // What is open is no commit yet.
-        let committed = format!("{base}...HEAD");
+        let committed = format!("{base}...{}", self.tip().await?);
         let counts = self
             .inside(&["rev-list", "--left-right", "--count", &committed])
             .await?

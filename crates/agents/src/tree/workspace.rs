@@ -446,6 +446,9 @@ impl WorkspaceNode {
     }
 
     async fn commit(self: Arc<Self>, bytes: Vec<u8>) -> Result<(), Refusal> {
+        if let Some(class) = self.spot.class() {
+            self.link.forget_error(class);
+        }
         let outcome = self.tree.recorded(bytes, |bytes| self.change_class(bytes)).await;
         // What was not even tried is told there too.
         if let (Err(refused), Some(class)) = (&outcome, self.spot.class()) {

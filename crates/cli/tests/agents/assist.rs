@@ -154,7 +154,8 @@ fn the_work_of_a_team_is_seen_and_answered_by_keys() {
     world.until("beamtalk agents approvals | grep -q backend");
     let screen = Screen::start(&world);
     // The newest session comes first.
-    screen.see("W", "\"branch\":\"agents/dev\"");
+    screen.see("W", "worktree of");
+    screen.shows("ahead");
     screen.press("Escape");
     screen.see("D", "+two");
     screen.press("Escape");

@@ -38,6 +38,12 @@ impl Link {
         errors.get(class).cloned().unwrap_or_default()
     }
 
+    /// A new commit begins: what was told of the last one is over.
+    pub(super) fn forget_error(&self, class: &str) {
+        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        errors.remove(class);
+    }
+
     /// Keep an error that nothing is known of yet.
     pub(super) fn note_error(&self, class: &str, text: &str) {
         let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);

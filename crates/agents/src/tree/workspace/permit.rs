@@ -62,7 +62,8 @@ impl WorkspaceNode {
                 .with("tool", tool)
                 .with("result", result(&outcome));
             self.tree.hub.audit.write(entry)?;
-            if let Some(class) = self.spot.class() {
+            if let (Some(class), Some(_)) = (self.spot.class(), text) {
+                self.link.forget_error(class);
                 self.link.note_error(class, &refused.text);
             }
         }
