@@ -151,9 +151,10 @@ impl Told {
         let older = self.older_after(since);
         let place = self.entries.partition_point(|entry| entry.seq <= since);
         let in_memory = self.entries.range(place..);
-        let found: Vec<_> = match older.is_empty() {
-            true => in_memory.take(most).map(event).collect(),
-            false => older.iter().take(most).map(event).collect(),
+        let found: Vec<_> = if older.is_empty() {
+            in_memory.take(most).map(event).collect()
+        } else {
+            older.iter().take(most).map(event).collect()
         };
         let first = found.first().map_or(since + 1, |(seq, _)| *seq);
         let gap = (first > since + 1).then(|| Event::gap(Channel::Transcript, since + 1, first - 1));
