@@ -127,14 +127,11 @@ impl Told {
         // The end of a file leads to the next one.
         let of = |(name, _): &(String, u64)| read(file.directory(), name).unwrap_or_default();
         let files = starts.iter().skip(place).map(of);
-        let later = files.map(|mut entries| {
+        let mut later = files.map(|mut entries| {
             entries.retain(|entry| entry.seq > since);
             entries
         });
-        later
-            .into_iter()
-            .find(|entries| !entries.is_empty())
-            .unwrap_or_default()
+        later.find(|entries| !entries.is_empty()).unwrap_or_default()
     }
 
     /// At most so many events that were told after a number, and before them what is no longer kept.
