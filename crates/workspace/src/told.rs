@@ -134,7 +134,7 @@ impl Told {
         later.find(|entries| !entries.is_empty()).unwrap_or_default()
     }
 
-    /// At most so many events that were told after a number, and before them what is no longer kept.
+    /// So many events that were told after a number, more of those in files, and before them what is no longer kept.
     pub(crate) fn after(&mut self, since: u64, most: usize) -> (Option<Event>, Vec<(u64, Rc<Event>)>) {
         let event = |entry: &TranscriptEntry| {
             let TranscriptEntry { text, by, .. } = entry.clone();
@@ -151,7 +151,8 @@ impl Told {
         let found: Vec<_> = if older.is_empty() {
             in_memory.take(most).map(event).collect()
         } else {
-            older.iter().take(most).map(event).collect()
+            // A file is read once, and so it is told as a whole.
+            older.iter().map(event).collect()
         };
         let first = found.first().map_or(since + 1, |(seq, _)| *seq);
         let gap = (first > since + 1).then(|| Event::gap(Channel::Transcript, since + 1, first - 1));
