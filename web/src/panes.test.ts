@@ -159,7 +159,7 @@ test("log: what comes from files and what is told is one list, each entry once",
   assert.deepEqual(together(file, told).map((entry) => entry.msg), ["a", "early", "b", "b", "c", "d"], "of one moment nothing is lost");
   assert.deepEqual(together([], told).length, 4);
   assert.deepEqual(together(file, []).length, 3);
-  assert.deepEqual(frames("crash\n  Lamp>>toggle src/Lamp.bt:12\n  other").map((one) => [one.file, one.line]), [["src/Lamp.bt", 12], [null, null]]);
+  assert.deepEqual(frames("crash\n  Hint: x\n  Lamp>>at:put:/2 (Lamp.bt:12)\n  Lamp class>>new\n  in src/a/Lamp.bt:3").map((one) => one.to), [null, ["class", "Lamp", "at:put:"], ["class", "Lamp.class", "new"], ["file", "src", "a", "Lamp.bt:3"]]);
 });
 
 test("transcript: older lines come before, links lead to a piece or a time, writers keep their colour", () => {

@@ -378,9 +378,10 @@ async fn start(
     };
     let approvals = Approvals::open(&directory);
     let desk = Desk::open(directory.desk()?)?;
-    let told = match options.transcript_in_memory {
-        true => Told::default(),
-        false => Told::open(directory.transcript()?)?,
+    let told = if options.transcript_in_memory {
+        Told::default()
+    } else {
+        Told::open(directory.transcript()?)?
     };
     let mut changes = ChangeLog::open(directory.changes()?, &root)?.with_limit(options.changes);
     if order.clean {

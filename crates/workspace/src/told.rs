@@ -127,17 +127,14 @@ impl Told {
         // The end of a file leads to the next one.
         let of = |(name, _): &(String, u64)| read(file.directory(), name).unwrap_or_default();
         let files = starts.iter().skip(place).map(of);
-        let later = files.map(|mut entries| {
+        let mut later = files.map(|mut entries| {
             entries.retain(|entry| entry.seq > since);
             entries
         });
-        later
-            .into_iter()
-            .find(|entries| !entries.is_empty())
-            .unwrap_or_default()
+        later.find(|entries| !entries.is_empty()).unwrap_or_default()
     }
 
-    /// At most so many events that were told after a number, and before them what is no longer kept.
+    /// So many events that were told after a number, more of those in files, and before them what is no longer kept.
     pub(crate) fn after(&mut self, since: u64, most: usize) -> (Option<Event>, Vec<(u64, Rc<Event>)>) {
         let event = |entry: &TranscriptEntry| {
             let TranscriptEntry { text, by, .. } = entry.clone();
@@ -151,9 +148,11 @@ impl Told {
         let older = self.older_after(since);
         let place = self.entries.partition_point(|entry| entry.seq <= since);
         let in_memory = self.entries.range(place..);
-        let found: Vec<_> = match older.is_empty() {
-            true => in_memory.take(most).map(event).collect(),
-            false => older.iter().take(most).map(event).collect(),
+        let found: Vec<_> = if older.is_empty() {
+            in_memory.take(most).map(event).collect()
+        } else {
+            // A file is read once, and so it is told as a whole.
+            older.iter().map(event).collect()
         };
         let first = found.first().map_or(since + 1, |(seq, _)| *seq);
         let gap = (first > since + 1).then(|| Event::gap(Channel::Transcript, since + 1, first - 1));

@@ -396,9 +396,10 @@ impl Workspace {
         let session = self.sessions.all().into_iter().find(runs)?;
         let auth = session.auth.borrow();
         let name = auth.strip_prefix("token:").or(auth.strip_prefix("session:"));
-        Some(match session.client.is_agent() {
-            true => format!("agent {}", name.unwrap_or(&session.id)),
-            false => session.id.clone(),
+        Some(if session.client.is_agent() {
+            format!("agent {}", name.unwrap_or(&session.id))
+        } else {
+            session.id.clone()
         })
     }
 

@@ -80,6 +80,29 @@ stage.test("10 flushing writes exactly what changed", async () => {
   await pane("Changes").getByText("The image and the files agree.").waitFor();
   const now = stage.house.read("src/Lamp.bt");
   assert.equal(now.replace("self.on := #glowing", "self.on := self.on not"), before);
+  await pane("Classes").getByText("unflushed").first().waitFor({ state: "detached" });
+});
+
+stage.test("what is chosen stays chosen when somebody else changes the class; a method that comes is shown", async () => {
+  await openMethod("#/class/Lamp/toggle", "#glowing");
+  await pane("Classes").getByRole("option", { name: /^isOn/ }).click();
+  await stage.house.beamtalk("repl", "-e", "Lamp >> other => 1");
+  await pane("Classes").getByRole("option", { name: /^other/ }).waitFor();
+  assert.equal(await pane("Classes").getByRole("option", { name: /^isOn/ }).getAttribute("aria-selected"), "true");
+  await pane("Changes").getByRole("option", { name: /Lamp>>other/ }).click();
+  await pane("Changes").getByRole("button", { name: "Revert…" }).click();
+  await stage.page.getByRole("alertdialog").getByRole("button", { name: "Revert" }).click();
+  await pane("Classes").getByRole("option", { name: /^other/ }).waitFor({ state: "detached" });
+  assert.equal(await pane("Classes").getByRole("option", { name: /^isOn/ }).getAttribute("aria-selected"), "true");
+  // A link to a method that is not there yet leads to it once it is.
+  await stage.goTo("#/class/Lamp/later");
+  await pane("Classes").getByRole("alert").getByText(/does not define 'later'/).waitFor();
+  await stage.house.beamtalk("repl", "-e", "Lamp >> later => #here");
+  await source().getByText("#here").waitFor();
+  await pane("Changes").getByRole("option", { name: /Lamp>>later/ }).click();
+  await pane("Changes").getByRole("button", { name: "Revert…" }).click();
+  await stage.page.getByRole("alertdialog").getByRole("button", { name: "Revert" }).click();
+  await pane("Changes").getByText("The image and the files agree.").waitFor();
 });
 
 stage.test("10b of several changes only the selected are flushed", async () => {

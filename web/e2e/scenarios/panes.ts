@@ -73,6 +73,16 @@ stage.test("an actor that fails is in the log with its place, in the error with 
   await failed.getByRole("button", { name: "Inspect actor" }).click();
   await pane("Inspector").getByText("count", { exact: true }).waitFor();
   assert.match(stage.page.url(), /#\/actor\/0\.\d+\.0$/);
+  // What nobody waits for is reported; the report is folded and leads to the method.
+  await stage.evaluate("post fail!", "ControlOrMeta+d");
+  await stage.choose("Log");
+  await grid("Log").getByText(/^Post>>fail: /).or(grid("Log").getByText(/fail.*arithmetic/)).last().click();
+  const report = pane("Log").locator(".detail");
+  assert.equal(await report.getByText(/Hint:/).count(), 0, "folded");
+  await report.getByRole("button", { name: /more line/ }).click();
+  await report.getByText(/Hint:/).waitFor();
+  await report.getByRole("button", { name: /^Post>>fail/ }).click();
+  await pane("Classes").locator(".cm-content").getByText("fail => 1 / 0").waitFor();
 });
 
 stage.test("the Transcript says who wrote: this tab, another session, an actor; and shows only mine", async () => {

@@ -175,6 +175,9 @@ stage.test("S4 links, palette and filters take any text for text", async () => {
 });
 
 stage.test("S4 a layout or settings that are none become the preset", async () => {
+  await stage.choose("Layout: Start");
+  await stage.choose("Reset layout");
+  await pane("Transcript").waitFor();
   for (const text of [BAD, "{", "null", "[]", '{"columns":[{"groups":[{"tabs":["<img src=x>","__proto__"]}]}]}', '{"columns":[]}', '{"columns":"x"}', "1e400"]) {
     await stage.page.evaluate((layout) => new Promise<void>((resolve) => {
       const socket = new WebSocket(`${location.origin.replace("http", "ws")}/ws`, ["beamtalk.v1"]);
@@ -182,7 +185,7 @@ stage.test("S4 a layout or settings that are none become the preset", async () =
       let version = 0;
       socket.onmessage = ({ data }) => {
         const message = JSON.parse(String(data)) as { op?: string; id?: string; error?: { details?: { version?: number } } };
-        const write = (): void => socket.send(JSON.stringify({ op: "desk-write", id: "w", name: "layout/last", text: layout, version }));
+        const write = (): void => socket.send(JSON.stringify({ op: "desk-write", id: "w", name: "layout/start", text: layout, version }));
         if (message.op === "session-started") write();
         if (message.id !== "w") return;
         if (message.error === undefined) { socket.close(); resolve(); return; }

@@ -1,11 +1,11 @@
 // The class browser: packages, classes, protocols, methods, source; saving changes the image at once.
 
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { offer } from "../../kernel/actions";
 import type { PaneProps } from "../../kernel/layout";
 import { ask, toast } from "../../kernel/notices";
-import { go, place, readFilePlace } from "../../kernel/routes";
+import { go, place, readFilePlace, type Place } from "../../kernel/routes";
 import { client, epoch, fault, isOwner, status, workspaceName } from "../../kernel/store";
 import { count, visible } from "../../kernel/text";
 import { Act } from "../../parts/act";
@@ -15,7 +15,7 @@ import { useAnswer, useKept } from "../../parts/use";
 import { File } from "./file";
 import { ALL, OWN, filtered, isOwn, nearest, packagesOf, tree } from "./model";
 import { Source } from "./source";
-import { changes, choose, choosing, chosen, conflicts, dirty, found, listen, readDirty, tab } from "./state";
+import { changes, choose, choosing, chosen, conflicts, dirty, found, isChosen, listen, readDirty, tab } from "./state";
 import { Comment, Definition, Generated, Sites } from "./tabs";
 
 /** What methods are under that nobody put anywhere. */
@@ -27,6 +27,7 @@ export default function Classes({ isVisible }: PaneProps): JSX.Element {
   const [form, setForm] = useKept("classes", "form", "list");
   const [protocol, setProtocol] = useState("");
   const [isNaming, setNaming] = useState(false);
+  const applied = useRef<Place | null>(null);
   const [missing, setMissing] = useState<string | null>(null);
   const [query, setQuery] = useState<{ kind: "senders" | "implementors" | "references"; name: string } | null>(null);
   const [file, setFile] = useState<{ path: string; line: number | null } | null>(null);
@@ -45,7 +46,9 @@ export default function Classes({ isVisible }: PaneProps): JSX.Element {
   }, [changes.value, epoch.value, isVisible]);
   useEffect(() => {
     const at = place.value;
-    if (at?.pane !== "classes" || answer === null) return;
+    // Once: what is chosen later by hand is not undone when classes change. A class that was not there may be there now.
+    if (at?.pane !== "classes" || answer === null || (applied.current === at && missing === null)) return;
+    applied.current = at;
     const [kind, name = "", method] = at.parts;
     setFile(kind === "file" ? readFilePlace(at.parts.slice(1)) : null);
     if (kind === "file") return;
@@ -127,7 +130,7 @@ export default function Classes({ isVisible }: PaneProps): JSX.Element {
             : tab.value === "generated" ? <Generated className={className} selector={selector === "" ? null : selector} isVisible={isVisible} />
             : tab.value === "file" && sourceFile !== null ? <File key={sourceFile} path={sourceFile} line={null} />
             : (tab.value === "senders" || tab.value === "implementors") && selector !== null ? <Sites kind={tab.value} name={selector} isVisible={isVisible} />
-            : <Source key={`${className} ${side} ${selector ?? ""}`} className={className} side={side} selector={selector} onSaved={(name) => { changes.value += 1; choose({ selector: name }); }} />}
+            : <Source key={`${className} ${side} ${selector ?? ""}`} className={className} side={side} selector={selector} onSaved={(name) => { changes.value += 1; if (isChosen(className, selector)) choose({ selector: name }); }} />}
         </>
       )}
     </div>
@@ -165,5 +168,5 @@ async function removeClass(name: string): Promise<void> {
   const { total, actors } = await client.request("actors", { class: name, limit: 5 }).then((answer) => ({ total: answer.total ?? answer.actors.length, actors: answer.actors }), () => ({ total: 0, actors: [] }));
   const stops = total === 0 ? "No actor of it runs." : `${count(total, "actor")} of it will stop: ${actors.map((one) => one.pid).join(", ")}${total > actors.length ? ", …" : ""}.`;
   if (!(await ask(`Remove ${name}?`, `It goes from the image now and from its file with the next flush. ${stops}`, "Remove"))) return;
-  client.request("remove-class", { class: name }).then(() => { toast(`${name} removed`); choose({ className: null, selector: null }); changes.value += 1; }, (cause: unknown) => { status.value = fault(cause).message; });
+  client.request("remove-class", { class: name }).then(() => { toast(`${name} removed`); if (chosen.peek().className === name) choose({ className: null, selector: null }); changes.value += 1; }, (cause: unknown) => { status.value = fault(cause).message; });
 }

@@ -15,7 +15,7 @@ import { Act } from "../../parts/act";
 import { Problem } from "../../parts/fault";
 import type { Diagnostic, ErrorBody, Finding, Side } from "../../wire/protocol";
 import { fullSource, lineOf, marksOf, selectorOf } from "./model";
-import { changedAt, changes, choose, choosing, conflicts, dirty, found, ownerOf } from "./state";
+import { changedAt, changes, choose, choosing, conflicts, dirty, found, isChosen, ownerOf } from "./state";
 
 const NEW_METHOD = "newMethod =>\n  nil\n";
 /** Longer texts are shown and not edited here. */
@@ -30,6 +30,7 @@ export function Source({ className, side, selector, onSaved }: { className: stri
   const [error, setError] = useState<ErrorBody | null>(null);
   const [findings, setFindings] = useState<Finding[]>([]);
   const [text, setText] = useState("");
+  const [turn, setTurn] = useState(0);
   const [about, setAbout] = useState<{ origin: string; isMissing: boolean } | null>(null);
   const isNew = selector === "";
 
@@ -108,7 +109,7 @@ export function Source({ className, side, selector, onSaved }: { className: stri
       view.current?.destroy();
       view.current = null;
     };
-  }, [className, side, selector]);
+  }, [className, side, selector, turn]);
   const here = found.value.filter((one) => ownerOf(one) === className);
   // Where this method sends what was found to be missing.
   useEffect(() => {
@@ -124,6 +125,8 @@ export function Source({ className, side, selector, onSaved }: { className: stri
     if (selector === null || isNew || isChanged) return;
     client.request("browse-method-source", { class: className, selector, side }).then((answer) => {
       const editor = view.current;
+      // It was not there when it was asked for, and is now.
+      if (editor === null && answer.source !== null) return setTurn((old) => old + 1);
       if (editor === null || answer.source === null) return;
       const text = fullSource(answer.doc, answer.source);
       if (text === editor.state.doc.toString()) return;
@@ -201,7 +204,7 @@ function useSentTo(view: { current: EditorView | null }, text: string, className
 
 async function removeMethod(className: string, selector: string, side: Side): Promise<void> {
   if (!(await ask(`Remove ${className}>>${selector}?`, "It goes from the image now and from its file with the next flush.", "Remove"))) return;
-  client.request("remove-method", { class: className, selector, side }).then(() => { toast(`${className}>>${selector} removed`); choose({ selector: null }); changes.value += 1; }, (cause: unknown) => toast(fault(cause).message));
+  client.request("remove-method", { class: className, selector, side }).then(() => { toast(`${className}>>${selector} removed`); if (isChosen(className, selector)) choose({ selector: null }); changes.value += 1; }, (cause: unknown) => toast(fault(cause).message));
 }
 
 /** The code of a finding; pressed it says what it stands for. */

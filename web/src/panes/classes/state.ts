@@ -19,7 +19,7 @@ export const changes = signal(0);
 export const changedAt = new Map<string, number>();
 export const dirty = signal<Record<string, string[] | undefined>>({});
 let isListening = false;
-let recheck: ReturnType<typeof setTimeout> | undefined;
+let [recheck, counting]: (ReturnType<typeof setTimeout> | undefined)[] = [];
 
 export function listen(): void {
   if (isListening) return;
@@ -30,6 +30,11 @@ export function listen(): void {
     // What was found may be no more; only a check of everything says so.
     clearTimeout(recheck);
     if (found.value.length > 0) recheck = setTimeout(() => void client.request("recheck-image", {}).then((now) => { found.value = now.findings; }, () => undefined), 300);
+  });
+  // What was flushed or reverted is no longer apart from its file.
+  client.on("changes", () => {
+    clearTimeout(counting);
+    counting = setTimeout(readDirty, 150);
   });
   client.on("reload_check", (event) => {
     if (event.event !== "completed") return;
@@ -62,3 +67,8 @@ export function readDirty(): void {
 
 /** Asks for a new class. */
 export const choosing = signal<() => void>(() => undefined);
+
+/** Whether this is still what is chosen: an answer may come when somebody has gone on. */
+export function isChosen(className: string, selector: string | null): boolean {
+  return chosen.peek().className === className && chosen.peek().selector === selector;
+}

@@ -29,14 +29,16 @@ export function together(old: readonly Entry[], fresh: readonly Entry[]): Entry[
 
 export interface Frame {
   text: string;
-  file: string | null;
-  line: number | null;
+  /** Where it leads, in the words of an address; null where it leads nowhere. */
+  to: string[] | null;
 }
 
-/** Places of source in a crash report: `src/Lamp.bt:12`. */
+/** The lines of a report below its first, with the methods and places of source in them: `Lamp>>toggle/0 (Lamp.bt:12)`. */
 export function frames(msg: string): Frame[] {
   return msg.split("\n").slice(1).map((text) => {
-    const found = /([\w./-]+\.bt):(\d+)/.exec(text);
-    return { text, file: found?.[1] ?? null, line: found === null ? null : Number(found[2]) };
+    const method = /^\s*([A-Z]\w*)( class)?>>([^\s(]+?)(?:\/\d+)?(?=\s|$)/.exec(text);
+    const file = /((?:[\w.-]+\/)+[\w.-]+\.bt):(\d+)/.exec(text);
+    if (method !== null) return { text, to: ["class", `${method[1] ?? ""}${method[2] === undefined ? "" : ".class"}`, method[3] ?? ""] };
+    return { text, to: file === null ? null : ["file", ...`${file[1] ?? ""}:${file[2] ?? "1"}`.split("/")] };
   });
 }

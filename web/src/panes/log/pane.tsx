@@ -80,7 +80,7 @@ const TONES: Record<string, string> = { error: "danger", critical: "danger", ale
 function Report({ entry }: { entry: Entry }): JSX.Element {
   const all = frames(entry.msg);
   const [isWhole, showWhole] = useState(false);
-  const shown = isWhole ? all : all.filter((frame) => frame.file !== null);
+  const shown = isWhole ? all : all.filter((frame) => frame.to !== null);
   return (
     <div class="code failure detail">
       <div class="bar">
@@ -91,7 +91,7 @@ function Report({ entry }: { entry: Entry }): JSX.Element {
         </span>
       </div>
       <pre class="code failure">{visible(entry.msg.split("\n")[0] ?? "")}</pre>
-      {shown.map((frame, at) => <div key={at} class="frame-line">{frame.file === null ? visible(frame.text) : <>{visible(frame.text.slice(0, frame.text.indexOf(frame.file)))}<button class="link" onClick={() => go("file", ...`${frame.file ?? ""}:${frame.line ?? 1}`.split("/"))}>{visible(`${frame.file}:${frame.line ?? 1}`)}</button></>}</div>)}
+      {shown.map((frame, at) => <div key={at} class="frame-line">{frame.to === null ? visible(frame.text) : <button class="link" onClick={() => go(...(frame.to ?? []))}>{visible(frame.text.trim())}</button>}</div>)}
       {all.length > shown.length ? <button class="link" onClick={() => showWhole(true)}>{count(all.length - shown.length, "more line")}</button> : null}
     </div>
   );
