@@ -121,9 +121,12 @@ compare('>=', A, B) -> A >= B.
 %% `at:' and `at:put:' of a Dictionary are sealed, so they need no look-up; every other receiver is sent the message.
 %% All keys of an instance are Symbols, so a map with any other key is a Dictionary.
 -spec at(term(), term()) -> term().
-at(R, Key) when is_map_key(Key, R), not is_atom(Key) -> map_get(Key, R);
-at(R, Key) when is_map_key(Key, R), not is_map_key('$beamtalk_class', R) -> map_get(Key, R);
-at(R, Key) -> send(R, 'at:', Key).
+at(R, Key) when is_atom(Key), is_map_key('$beamtalk_class', R) -> send(R, 'at:', Key);
+at(R, Key) ->
+    case R of
+        #{Key := Value} -> Value;
+        _ -> send(R, 'at:', Key)
+    end.
 
 -spec at_put(term(), term(), term()) -> term().
 at_put(R, Key, Value) when is_map(R), not is_map_key('$beamtalk_class', R) -> R#{Key => Value};
