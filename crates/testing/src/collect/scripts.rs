@@ -46,8 +46,8 @@ impl Variables {
                 .map(|(name, _)| name.clone()),
         );
         for (name, of) in types {
-            let is_sure = !self.open.contains(&name) && !(may_raise && names.contains(&name));
-            self.types.insert(name, of.filter(|_| is_sure));
+            let is_open = self.open.contains(&name) || may_raise && names.contains(&name);
+            self.types.insert(name, of.filter(|_| !is_open));
         }
         for name in names {
             if !self.bound.contains(&name) {
