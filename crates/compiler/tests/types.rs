@@ -421,7 +421,7 @@ fn findings(folder: &str, parts: Vec<Part>, table: &mut ClassTable) -> Vec<Findi
                 line: line.saturating_sub(shift),
                 severity: diagnostic.severity.name().to_owned(),
                 is_counted: diagnostic.severity == Severity::Error
-                    || CATEGORIES.contains(&category.as_str())
+                    || (diagnostic.severity != Severity::Lint && CATEGORIES.contains(&category.as_str()))
                     || diagnostic.code == STALE_EXPECT,
                 category,
                 text,
@@ -521,8 +521,8 @@ fn every_case_has_its_findings_and_no_others() {
 
 /// Codes that one package alone cannot show: they are about others, a prompt, a workspace or Erlang beside it.
 const ELSEWHERE: &[&str] = &[
-    "E0204", "E0205", "E0301", "E0304", "E0401", "E0403", "E0501", "E0701", "W0302", "W0305", "W0306", "L0301",
-    "L0501",
+    "E0204", "E0205", "E0301", "E0304", "E0401", "E0403", "E0501", "E0701", "W0302", "W0305", "W0306",
+    "L0301", "L0501",
 ];
 
 #[test]

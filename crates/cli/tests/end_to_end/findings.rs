@@ -41,7 +41,9 @@ fn check(place: &Place, sources: &[(&str, &str)]) {
     for row in &expected {
         let (file, line, severity, category, text) = row;
         let at = found.iter().position(|(f, l, s, c, t)| {
-            (f, l, s) == (file, line, severity) && c.replace('-', "_") == *category && t.contains(text.as_str())
+            (f, l, s) == (file, line, severity)
+                && c.replace('-', "_") == *category
+                && t.contains(text.as_str())
         });
         match at {
             Some(at) => drop(found.remove(at)),
@@ -203,9 +205,17 @@ fn a_class_named_by_a_letter_is_no_parameter_of_the_library() {
     let letters = ["A", "B", "E", "K", "R", "T", "V"];
     let sources: Vec<(String, String)> = letters
         .iter()
-        .map(|letter| (format!("src/{letter}.bt"), format!("Value subclass: {letter}\n  own -> {letter} => self\n")))
+        .map(|letter| {
+            (
+                format!("src/{letter}.bt"),
+                format!("Value subclass: {letter}\n  own -> {letter} => self\n"),
+            )
+        })
         .collect();
-    let mut all: Vec<(&str, &str)> = sources.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let mut all: Vec<(&str, &str)> = sources
+        .iter()
+        .map(|(path, text)| (path.as_str(), text.as_str()))
+        .collect();
     all.push((
         "src/Use.bt",
         "Object subclass: Use

@@ -41,7 +41,9 @@ impl Infer<'_, '_> {
 
     /// The Erlang module that a variable or slot stands for.
     fn held_module(&self, receiver: &Expression) -> Option<EcoString> {
-        let place = self.place(receiver).filter(|place| matches!(place, Place::Local(_)))?;
+        let place = self
+            .place(receiver)
+            .filter(|place| matches!(place, Place::Local(_)))?;
         let (class, arguments) = self.flow.get(&place)?.of.class_and_arguments()?;
         match arguments.first().filter(|_| class == PROXY)?.form() {
             Form::Symbol(module) => Some(module.clone()),
