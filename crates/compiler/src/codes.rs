@@ -13,7 +13,8 @@ pub struct Example {
 
 /// The examples, in the order of the file.
 pub fn examples() -> impl Iterator<Item = Example> {
-    EXAMPLES.split("== ").filter_map(|part| {
+    EXAMPLES.split("\n== ").filter_map(|part| {
+        let part = part.strip_prefix("== ").unwrap_or(part);
         let (code, rest) = part.split_once("\n-- wrong\n")?;
         let (wrong, right) = rest.split_once("\n-- right\n")?;
         Some(Example {

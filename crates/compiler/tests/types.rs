@@ -421,7 +421,7 @@ fn findings(folder: &str, parts: Vec<Part>, table: &mut ClassTable) -> Vec<Findi
                 line: line.saturating_sub(shift),
                 severity: diagnostic.severity.name().to_owned(),
                 is_counted: diagnostic.severity == Severity::Error
-                    || CATEGORIES.contains(&category.as_str())
+                    || (diagnostic.severity != Severity::Lint && CATEGORIES.contains(&category.as_str()))
                     || diagnostic.code == STALE_EXPECT,
                 category,
                 text,

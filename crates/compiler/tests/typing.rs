@@ -184,6 +184,10 @@ fn within(limit: Duration, work: impl FnOnce()) {
 fn long_unions_deep_generics_and_circles_are_harmless() {
     let members: Vec<String> = (0..10_000).map(|n| format!("#s{n}")).collect();
     let long = members.join(" | ");
+    let arms = |letter: &str| {
+        let all: Vec<String> = (0..10_000).map(|n| format!("#{letter}{n} -> {n}")).collect();
+        all.join("; ")
+    };
     let deep = format!("{}Integer{}", "List(".repeat(500), ")".repeat(500));
     let shared: String = (1..40).fold("  class m =>\n    x0 := 1\n".to_owned(), |text, n| {
         format!("{text}    x{n} := #{{#a => x{p}, #b => x{p}}}\n", p = n - 1)
@@ -191,6 +195,9 @@ fn long_unions_deep_generics_and_circles_are_harmless() {
     let sources = [
         format!("type Long = {long}\nValue subclass: Demo\n  field: a :: Long = #s1\n  m: x :: Long -> Long => self n: x\n  n: y :: Long -> Long => y match: [#s1 -> #s2; _ -> #zz]\n"),
         format!("Value subclass: Demo\n  m: x :: {deep} -> {deep} => x first first\n"),
+        format!("Value subclass: Demo\n  m: x :: {long} => x match: [{}]\n", arms("s")),
+        format!("Value subclass: Demo\n  m: x :: {long} => x match: [{}]\n", arms("t")),
+        format!("Value subclass: Demo\n  m: b :: List(Integer) => {}1{}\n", "b inject: 0 into: [:a :e | a + (".repeat(20), ")]".repeat(20)),
         "type A = B | nil\ntype B = A | Integer\nValue subclass: Demo\n  m: x :: A -> B => x foo\n".to_owned(),
         "Value subclass: Demo\n  a => self b\n  b => self a\n  c => self a foo\n  d: n => n = 0 ifTrue: [self d: n] ifFalse: [#(self d: n)]\n".to_owned(),
         "Demo subclass: Demo\n  a => self b\n".to_owned(),

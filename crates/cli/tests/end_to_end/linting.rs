@@ -123,11 +123,9 @@ fn directives_silence_findings_and_are_named_when_they_do_not() {
     );
     let done = place.run(&["lint", "--json"]).expect_code(1);
     assert_eq!(codes(&done), ["src/Orbit.bt:5 W0208"]);
-    // What the linter needs, the compiler does not call needless.
-    assert_eq!(
-        codes(&place.run(&["check", "--json"]).expect_code(0)),
-        Vec::<String>::new()
-    );
+    // What the linter needs, the compiler does not call needless; what nobody needs, both do.
+    let done = place.run(&["check", "--json"]).expect_code(0);
+    assert_eq!(codes(&done), ["src/Orbit.bt:5 W0208"]);
 }
 
 #[test]

@@ -177,9 +177,8 @@ pub(crate) fn is_expected_to_fail(text: &str, offset: u32) -> bool {
     }
     let expectation = rest.lines().find(|line| line.contains("// =>"));
     expectation.is_some_and(|line| {
-        line.split("// =>")
-            .nth(1)
-            .is_some_and(|it| it.trim_start().starts_with("ERROR"))
+        let expected = line.split("// =>").nth(1).map_or("", str::trim_start);
+        expected.starts_with("ERROR") || expected.starts_with("WARNING")
     })
 }
 

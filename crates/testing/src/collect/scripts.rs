@@ -23,8 +23,8 @@ use crate::units::{CompiledInput, CompiledScript};
 #[derive(Default)]
 struct Variables {
     bound: Vec<EcoString>,
-    /// What each was found to hold. None where that is not known: an input that may have stopped before it assigned, or a
-    /// block that may assign at any time.
+    /// What each was assigned. None where that is not known: an input that may have stopped before it assigned, or a block
+    /// that may assign at any time.
     types: BTreeMap<EcoString, Option<Type>>,
     /// Those that blocks assign.
     open: BTreeSet<EcoString>,
@@ -39,15 +39,14 @@ impl Variables {
     }
 
     fn assigned(&mut self, names: Vec<EcoString>, types: Vec<(EcoString, Option<Type>)>, may_raise: bool) {
-        self.open.extend(
-            types
-                .iter()
-                .filter(|(_, of)| of.is_none())
-                .map(|(name, _)| name.clone()),
-        );
         for (name, of) in types {
-            let is_open = self.open.contains(&name) || may_raise && names.contains(&name);
-            self.types.insert(name, of.filter(|_| !is_open));
+            if of.is_none() {
+                self.open.insert(name.clone());
+            }
+            if of.is_none() || names.contains(&name) {
+                let is_sure = !may_raise && !self.open.contains(&name);
+                self.types.insert(name, of.filter(|_| is_sure));
+            }
         }
         for name in names {
             if !self.bound.contains(&name) {

@@ -4,11 +4,16 @@ use beamtalk_syntax::ast::{Arm, Pattern, PatternKind};
 use beamtalk_syntax::diagnostic::{Category, Diagnostic};
 use beamtalk_syntax::span::Span;
 use ecow::{EcoString, eco_format};
+use rustc_hash::FxHashSet;
+use std::fmt::Write as _;
 
 use crate::codes;
 use crate::types::form::{Form, Type};
 use crate::types::infer::Infer;
 use crate::types::relate::witness;
+
+/// So many cases are named.
+const MAX_NAMED: usize = 20;
 
 impl Infer<'_, '_> {
     pub(in crate::types) fn check_exhaustive(
@@ -32,13 +37,30 @@ impl Infer<'_, '_> {
             return;
         }
         let cases = of.members().iter().flat_map(cases);
-        let missing: Vec<Type> = cases.filter(|member| !self.is_covered(member, arms)).collect();
+        // Of many symbols each is looked up among those that have an arm.
+        let (symbols, others): (Vec<&Pattern>, Vec<&Pattern>) =
+            unguarded(arms).partition(|pattern| matches!(pattern.kind, PatternKind::Symbol(_)));
+        let symbols: FxHashSet<&str> = symbols
+            .iter()
+            .filter_map(|pattern| match &pattern.kind {
+                PatternKind::Symbol(name) => Some(name.as_str()),
+                _ => None,
+            })
+            .collect();
+        let has_arm =
+            |case: &Type| matches!(case.form(), Form::Symbol(name) if symbols.contains(name.as_str()));
+        let both_results = takes_both_results(arms);
+        let missing: Vec<Type> = cases
+            .filter(|case| !has_arm(case) && !self.is_covered(case, &others, both_results))
+            .collect();
         if missing.is_empty() {
             return;
         }
         let witness = witness(&missing);
+        let more = missing.len().saturating_sub(MAX_NAMED);
         let missing: Vec<EcoString> = missing
             .iter()
+            .take(MAX_NAMED)
             .map(|member| {
                 if member.is_nil() {
                     "`nil`".into()
@@ -47,7 +69,10 @@ impl Infer<'_, '_> {
                 }
             })
             .collect();
-        let missing = missing.join(", ");
+        let mut missing = missing.join(", ");
+        if more > 0 {
+            let _ = write!(missing, " and {more} more");
+        }
         let found = if is_exhaustive {
             let text = eco_format!("matchExhaustive: leaves {missing} unhandled");
             Diagnostic::error(codes::NON_EXHAUSTIVE, span, text)
@@ -77,8 +102,8 @@ impl Infer<'_, '_> {
         }
     }
 
-    /// Whether arms without a guard take every value of a case.
-    fn is_covered(&self, case: &Type, arms: &[Arm]) -> bool {
+    /// Whether one of these patterns takes every value of a case, or both sides of a Result are taken.
+    fn is_covered(&self, case: &Type, patterns: &[&Pattern], both_results: bool) -> bool {
         let class = case.class_name().unwrap_or("");
         let takes = |kind: &PatternKind| match kind {
             PatternKind::Wildcard | PatternKind::Variable(_) | PatternKind::Error => true,
@@ -108,7 +133,7 @@ impl Infer<'_, '_> {
             | PatternKind::ResultError(_)
             | PatternKind::Binary(_) => false,
         };
-        unguarded(arms).any(|pattern| takes(&pattern.kind)) || (class == "Result" && takes_both_results(arms))
+        patterns.iter().any(|pattern| takes(&pattern.kind)) || (class == "Result" && both_results)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Values that do not fit where they are put: answers, variables, slots.
 
-use beamtalk_syntax::ast::{self, Expression};
+use beamtalk_syntax::ast::Expression;
 use beamtalk_syntax::diagnostic::{Category, Diagnostic, Severity};
 use beamtalk_syntax::span::Span;
 use ecow::{EcoString, eco_format};
@@ -66,19 +66,10 @@ impl Infer<'_, '_> {
         self.check_value(codes::WRONG_SLOT, node, of, declared, text, None);
     }
 
-    /// What decides about going on must be true or false: the last value of a condition or guard.
-    pub(in crate::types) fn check_condition(&mut self, block: &ast::Block, of: &Type, selector: &str) {
-        if let Some(last) = block.body.last().filter(|_| !of.is_never()) {
-            let text = eco_format!("The condition of '{selector}' must answer a Boolean, got {of}");
-            self.check_value(
-                codes::WRONG_ARGUMENT,
-                &last.expression,
-                of,
-                &Type::boolean(),
-                text,
-                None,
-            );
-        }
+    /// What decides about going on must be true or false: the value of a guard, or the last one of a loop's condition.
+    pub(in crate::types) fn check_condition(&mut self, node: &Expression, of: &Type, selector: &str) {
+        let text = eco_format!("The condition of '{selector}' must answer a Boolean, got {of}");
+        self.check_value(codes::WRONG_ARGUMENT, node, of, &Type::boolean(), text, None);
     }
 
     /// Tells when nothing of a type fits, and as a hint when a part of it does not.

@@ -9,7 +9,7 @@ use crate::resolve::unparenthesized;
 use crate::types::form::{Reason, Type};
 
 /// Loops nested deeper than this inside others are not looked at twice.
-const MAX_LOOPS: usize = 3;
+pub(super) const MAX_LOOPS: usize = 3;
 
 /// A literal block.
 pub(crate) fn literal(node: &Expression) -> Option<&ast::Block> {

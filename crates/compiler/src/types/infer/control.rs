@@ -112,11 +112,10 @@ impl Infer<'_, '_> {
     fn while_loop(&mut self, condition: &ast::Block, body: &ast::Block, is_while: bool) -> Type {
         self.looped(&[condition, body], |infer| {
             let of = infer.path_in_place(condition, &[]);
-            infer.check_condition(
-                condition,
-                &of,
-                if is_while { "whileTrue:" } else { "whileFalse:" },
-            );
+            if let Some(last) = condition.body.last() {
+                let selector = if is_while { "whileTrue:" } else { "whileFalse:" };
+                infer.check_condition(&last.expression, &of, selector);
+            }
             let facts = condition
                 .body
                 .last()

@@ -3,12 +3,63 @@
 use beamtalk_syntax::ast::{self, Expression, Pattern, PatternKind};
 use beamtalk_syntax::span::Span;
 use ecow::EcoString;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Infer;
 use super::block::literal;
 use super::flow::{Changes, Held, Origin, Place};
 use crate::types::form::{Form, Reason, Type};
+
+/// Unions of more symbols than this are not walked over for every arm.
+const MANY: usize = 16;
+
+/// What the arms so far leave of a value's type.
+struct Rest {
+    of: Type,
+    /// The symbols that are left, when the type is a long union of them. The type is behind until somebody asks.
+    symbols: Option<FxHashSet<Type>>,
+    is_behind: bool,
+}
+
+impl Rest {
+    fn new(of: Type) -> Self {
+        let members = of.members();
+        let is_long = members.len() > MANY && members.iter().all(|it| matches!(it.form(), Form::Symbol(_)));
+        let symbols = is_long.then(|| members.iter().cloned().collect());
+        Self {
+            of,
+            symbols,
+            is_behind: false,
+        }
+    }
+
+    fn of(&mut self) -> Type {
+        if let Some(symbols) = self.symbols.as_ref().filter(|_| self.is_behind) {
+            let left = self.of.members().iter().filter(|it| symbols.contains(it));
+            self.of = Type::union(left.cloned());
+            self.is_behind = false;
+        }
+        self.of.clone()
+    }
+
+    /// What the pattern of one symbol matches of many.
+    fn single(&self, pattern: &Pattern) -> Option<Type> {
+        let (Some(symbols), PatternKind::Symbol(name)) = (&self.symbols, &pattern.kind) else {
+            return None;
+        };
+        let of = Type::symbol(name.clone());
+        Some(if symbols.contains(&of) { of } else { Type::never() })
+    }
+
+    /// Takes one symbol out of many; answers whether it could.
+    fn take(&mut self, pattern: &Pattern) -> bool {
+        let (Some(symbols), PatternKind::Symbol(name)) = (&mut self.symbols, &pattern.kind) else {
+            return false;
+        };
+        self.is_behind |= symbols.remove(&Type::symbol(name.clone()));
+        true
+    }
+}
 
 impl Infer<'_, '_> {
     pub(super) fn matched(
@@ -18,8 +69,9 @@ impl Infer<'_, '_> {
         is_exhaustive: bool,
         span: Span,
     ) -> Type {
-        let mut rest = self.expression(value);
-        self.check_exhaustive(&rest, arms, is_exhaustive, span);
+        let value_type = self.expression(value);
+        self.check_exhaustive(&value_type, arms, is_exhaustive, span);
+        let mut rest = Rest::new(value_type);
         let place = self
             .place(value)
             .and_then(|place| Some((place.clone(), self.held(&place)?)));
@@ -28,7 +80,10 @@ impl Infer<'_, '_> {
         for arm in arms {
             let mark = self.flow.mark();
             self.scopes.push(FxHashMap::default());
-            let of = self.pattern_type(&arm.pattern, &rest);
+            let of = match rest.single(&arm.pattern) {
+                Some(of) => of,
+                None => self.pattern_type(&arm.pattern, &rest.of()),
+            };
             if let Some((place, held)) = &place {
                 let held = Held {
                     of: of.clone(),
@@ -43,15 +98,16 @@ impl Infer<'_, '_> {
                     Some(block) => {
                         let (of, changes) = self.path(block, &[], &[]);
                         self.flow.apply(changes);
-                        self.check_condition(block, &of, "when:");
                         if let Some(last) = block.body.last() {
+                            self.check_condition(&last.expression, &of, "when:");
                             for (place, held) in self.facts(&last.expression).yes {
                                 self.flow.set(place, Some(held));
                             }
                         }
                     }
                     None => {
-                        self.expression(guard);
+                        let of = self.expression(guard);
+                        self.check_condition(guard, &of, "when:");
                     }
                 }
             }
@@ -72,8 +128,8 @@ impl Infer<'_, '_> {
                 values.push(result);
                 paths.push(changes);
             }
-            if arm.guard.is_none() {
-                rest = self.left(&arm.pattern, &rest);
+            if arm.guard.is_none() && !rest.take(&arm.pattern) {
+                rest = Rest::new(self.left(&arm.pattern, &rest.of()));
             }
         }
         self.flow.join(paths);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use beamtalk_syntax::ast::{self, Expression, ExpressionKind, Message};
 use ecow::EcoString;
 
-use super::block::literal;
+use super::block::{MAX_LOOPS, literal};
 use super::flow::Place;
 use super::solve::{parameters, settled};
 use super::{Infer, MethodRef, scan};
@@ -406,18 +406,23 @@ impl<'a> Infer<'_, 'a> {
     ) -> Type {
         let is_at_once =
             scan::runs_at_once(&message.selector) && !self.world.table.is_user_selector(&message.selector);
-        // What the block answers may come back to it: `inject:into:`.
-        for _ in 0..2 {
+        if !Self::feeds_back(candidates, index) {
             let given = self.given(candidates, message, index, block, is_open);
-            if !Self::feeds_back(candidates, index) {
-                let of = self.block_once(block, &given, is_at_once);
-                self.learn_from(candidates, index, &of);
-                return of;
-            }
+            let of = self.block_once(block, &given, is_at_once);
+            self.learn_from(candidates, index, &of);
+            return of;
+        }
+        // What the block answers may come back to it: `inject:into:`. Looking twice at each of many inside each other would
+        // take for ever.
+        let rounds = if self.loops >= MAX_LOOPS { 0 } else { 2 };
+        for _ in 0..rounds {
+            let given = self.given(candidates, message, index, block, is_open);
             self.quiet += 1;
+            self.loops += 1;
             let returns = self.returns.len();
             let of = self.block_once(block, &given, is_at_once);
             self.returns.truncate(returns);
+            self.loops -= 1;
             self.quiet -= 1;
             self.learn_from(candidates, index, &of);
             if self.given(candidates, message, index, block, is_open) == given {
