@@ -78,6 +78,7 @@ pub(super) const WORDS: &[(&str, &str)] = &[
     ("messages", "Mail, oldest first."),
     ("method", "Its selector."),
     ("methods", "Selectors of its tests."),
+    ("migration_failures", "Actors that kept their old state, and why."),
     ("mode", "How the message was sent."),
     ("model", "The model in use."),
     ("ms", "Milliseconds it took."),
