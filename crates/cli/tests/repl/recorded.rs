@@ -12,7 +12,7 @@ use regex::Regex;
 
 use crate::support::Place;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 const ROWS: u16 = 300;
 
 const LAMP: &str = "/// A lamp.\nActor subclass: Lamp\n  state: on = false\n\n  /// Turns it.\n  toggle =>\n    self.on := self.on not\n\n  isOn => self.on\n\n  class make => Lamp spawn\n";
@@ -366,6 +366,7 @@ fn record(columns: u16, is_plain: bool) -> BTreeMap<&'static str, Vec<String>> {
     let mut recorded = BTreeMap::from([("(the greeting)", greeting)]);
     let mut command = "";
     let mut actor = String::new();
+    let process = Regex::new(r"0\.\d+\.0").unwrap();
     for step in STEPS {
         if let Write(path, text) = step {
             place.write(path, text);
@@ -411,11 +412,10 @@ fn record(columns: u16, is_plain: bool) -> BTreeMap<&'static str, Vec<String>> {
         let shown = terminal.shown(is_prompt);
         if actor.is_empty() {
             let text = shown.join("\n");
-            let found = Regex::new(r"0\.\d+\.0")
-                .unwrap()
+            actor = process
                 .find(&text)
-                .map(|found| found.as_str().to_owned());
-            actor = found.unwrap_or_default();
+                .map(|found| found.as_str().to_owned())
+                .unwrap_or_default();
         }
         let lines = shown.iter().map(|line| stable(line, &place));
         let lines: Vec<String> = if counts {
