@@ -287,17 +287,17 @@ fn a_question_is_cancelled_by_whoever_asked() {
     let mut raw = Raw::open(&home);
     ask(
         &mut raw,
-        &json!({"op": "eval", "id": "e", "code": "lamp := Lamp spawn"}),
+        &json!({"op": "eval", "id": "e", "code": "Actor subclass: Sloth\n  rest => Timer sleep: 60000"}),
     );
     // An actor that does not answer holds up whoever looks at it.
     ask(
         &mut raw,
-        &json!({"op": "eval", "id": "f", "code": "Erlang sys suspend: lamp pid"}),
+        &json!({"op": "eval", "id": "f", "code": "sloth := Sloth spawn. sloth rest!"}),
     );
     let mut other = Raw::open(&home);
     // They are answered one after another, a second each.
     for number in 1..=30 {
-        raw.send(&json!({"op": "inspect", "id": format!("q{number}"), "binding": "lamp"}).to_string());
+        raw.send(&json!({"op": "inspect", "id": format!("q{number}"), "binding": "sloth"}).to_string());
     }
     let (answer, _) = ask(&mut other, &json!({"op": "cancel", "id": "c", "for": "q30"}));
     assert_eq!(answer["value"], false);

@@ -19,9 +19,22 @@ pub(super) fn half() -> u64 {
     bytes / 2 / (1024 * 1024)
 }
 
-/// `MemTotal` in bytes.
+/// Whether the machine is about to end programs for want of memory.
+pub(super) fn is_scarce() -> bool {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    match (total(&text), row(&text, "MemAvailable:")) {
+        (Some(total), Some(available)) => available < total / 16,
+        _ => false,
+    }
+}
+
 fn total(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    row(text, "MemTotal:")
+}
+
+/// A row of `/proc/meminfo` in bytes.
+fn row(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)
 }
@@ -29,9 +42,7 @@ fn total(text: &str) -> Option<u64> {
 /// What a process holds in memory, in bytes, where the system says.
 pub(super) fn resident(pid: u32) -> Option<u64> {
     let text = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("status")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
+    row(&text, "VmRSS:")
 }
 
 #[cfg(test)]

@@ -212,8 +212,9 @@ async fn silence(link: &NodeLink) {
     }
 }
 
-/// Until the system has given the node clearly more than its limit for a while, or twice as much. The node ends
-/// evaluations, and then itself, before; this is for what it does not see.
+/// Until the system has given the node clearly more than its limit for a while, or has little left itself. The node ends
+/// evaluations, and then itself, before; this is for what it does not see. While it collects garbage it may hold everything
+/// twice, and more than that a moment later.
 async fn outgrown(workspace: &Workspace, link: &NodeLink) -> u64 {
     let Some(limit) = workspace.image.memory_limit() else {
         return std::future::pending().await;
@@ -224,7 +225,7 @@ async fn outgrown(workspace: &Workspace, link: &NodeLink) -> u64 {
         sleep(MEMORY_CHECK).await;
         let resident = memory::resident(link.pid()).unwrap_or(0);
         exceeded = if resident > bearable { exceeded + 1 } else { 0 };
-        if exceeded == MEMORY_CHECKS || resident > 2 * limit {
+        if exceeded == MEMORY_CHECKS || (exceeded > 0 && memory::is_scarce()) {
             return limit;
         }
     }

@@ -26,9 +26,9 @@ impl Infer<'_, '_> {
             promised.of
         );
         let (wanted, span) = (promised.of.clone(), promised.span);
-        // A name that nobody knows was told, and so was where the not knowing begins.
+        // A name or message that nobody knows was told, and so was where the not knowing begins.
         let is_unknown = matches!(of.form(), Form::Dynamic(reason) if *reason != Reason::Name);
-        if own.is_typed && is_unknown && !takes_anything(&wanted) && !self.told_dynamic_in(node.span) {
+        if own.is_typed && is_unknown && !takes_anything(&wanted) && !self.told_cause_in(node.span) {
             let finding = Diagnostic::warning(codes::DYNAMIC_EXPRESSION, node.span, text)
                 .with_category(Category::Type)
                 .with_note(span, "declared here")
@@ -46,10 +46,11 @@ impl Infer<'_, '_> {
         );
     }
 
-    fn told_dynamic_in(&self, span: Span) -> bool {
+    fn told_cause_in(&self, span: Span) -> bool {
         let mut told = self.out.diagnostics.iter().rev();
         told.any(|it| {
-            it.code == codes::DYNAMIC_EXPRESSION && span.start <= it.span.start && it.span.end <= span.end
+            let is_cause = it.code == codes::DYNAMIC_EXPRESSION || it.code == codes::UNKNOWN_SELECTOR;
+            is_cause && span.start <= it.span.start && it.span.end <= span.end
         })
     }
 
