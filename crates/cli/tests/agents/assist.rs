@@ -167,7 +167,7 @@ fn the_work_of_a_team_is_seen_and_answered_by_keys() {
     screen.see("w", "Do you want to proceed?");
     world.value("(beamtalk agents ctl dev ask 'which colour' > $W/said 2>&1 &)");
     screen.shows("which colour");
-    screen.see("Enter", "ready> ask me");
+    screen.see("Enter", "ready> did one");
     screen.press("Escape");
     screen.see("a", "approved");
     world.until("beamtalk 9p read agent/demo/log | grep -q 'answered yes'");
