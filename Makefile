@@ -10,8 +10,8 @@ BEAMTALK = $(CARGO) run --quiet --release --package beamtalk-cli --
 # The binary the Rust tests have just driven; a release build would only make the checks longer.
 CHECKED = $(or $(CARGO_TARGET_DIR),target)/debug/beamtalk
 
-# Tests wait for processes more than they compute: twice as many at a time as there are cores.
-JOBS ?= $(shell expr 2 \* $$(nproc 2>/dev/null || sysctl -n hw.ncpu))
+# Tests wait for processes more than they compute: three times as many at a time as there are cores.
+JOBS ?= $(shell expr 3 \* $$(nproc 2>/dev/null || sysctl -n hw.ncpu))
 export RUST_TEST_THREADS ?= $(JOBS)
 export NEXTEST_TEST_THREADS ?= $(JOBS)
 

@@ -186,6 +186,8 @@ traces_test() ->
     ?assertMatch([#{<<"calls">> := 3, <<"errors">> := 0, <<"actor">> := Pid}],
                  [Row || #{<<"selector">> := <<"toggle">>} = Row <- Stats]),
     Path = unicode:characters_to_binary(filename:join(beamtalk_image_ops_fixture:directory(), "traces.jsonl")),
+    %% No file is replaced, so that of an earlier run goes first.
+    _ = file:delete(Path),
     ?assertEqual(#{path => Path, count => 3},
                  perform(<<"export-traces">>, #{<<"path">> => Path, <<"selector">> => <<"toggle">>})),
     {ok, Written} = file:read_file(Path),
