@@ -556,7 +556,8 @@ def main():
         editing(client)
         crowd(home, directory)
         observed(home, directory)
-        endurance(client, home)
+        # A client of its own: the other was not read while the crowd worked.
+        endurance(Client(home), home)
     finally:
         beamtalk("workspace", "stop", "--force", home=home, directory=directory, check=False)
         shutil.rmtree(home, ignore_errors=True)
