@@ -304,13 +304,10 @@ over(Limit, #seen{over = Since} = Seen) ->
         {[], _} when Now - Since < ?PATIENCE -> Seen;
         {[], _} when Now - Since < ?LONG_PATIENCE ->
             %% Asking the process itself would wait for it.
-            lists:member(Seen#seen.ended, erlang:processes()) orelse give_up(memory_reached(Limit)),
+            lists:member(Seen#seen.ended, erlang:processes()) orelse give_up(memory),
             Seen;
-        {[], _} -> give_up(memory_reached(Limit))
+        {[], _} -> give_up(memory)
     end.
-
-memory_reached(Limit) ->
-    iolist_to_binary(["the node's memory limit of ", megabytes(Limit), " MiB was reached"]).
 
 memory_of(Pid) ->
     case beamtalk_limited:run(fun() -> size_of(Pid) end, ?MEGABYTE, 500) of
@@ -324,8 +321,7 @@ collect_largest() ->
      || {_, Pid} <- lists:sublist(lists:reverse(lists:sort(Sizes)), 20), Pid =/= self()],
     ok.
 
-%% The node ends, and everybody is told why.
--spec give_up(binary()) -> no_return().
-give_up(Reason) ->
-    beamtalk_bridge:event(<<"workspace">>, <<"giving_up">>, #{<<"reason">> => Reason}),
-    halt(71, [{flush, false}]).
+%% The node ends. Its exit code tells the daemon why: a message might not get out any more.
+-spec give_up(memory | priority) -> no_return().
+give_up(memory) -> halt(71, [{flush, false}]);
+give_up(priority) -> halt(72, [{flush, false}]).

@@ -189,7 +189,7 @@ answer() ->
     receive {From, Question} -> From ! {Question, here} end,
     answer().
 
-give_up() -> beamtalk_guard:give_up(<<"a process at a high priority held up all others">>).
+give_up() -> beamtalk_guard:give_up(priority).
 
 %% Those that did most since they were asked first. Processes of the runtime go before others too, and pause.
 is_hog_ended() ->

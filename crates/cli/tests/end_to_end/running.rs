@@ -218,7 +218,7 @@ fn a_fault_is_told_alike_wherever_it_happens() {
     let place = Place::with_project();
     place.write(
         "src/Main.bt",
-        "Object subclass: Main\n  class run => self wrong printString\n\n  class wrong => 3 + \"a\"\n\n  class far => 3 frobnicateIt\n",
+        "Object subclass: Main\n  class run => self wrong printString\n\n  class wrong => 3 + \"a\"\n\n  class far => 3 frobnicateIt\n\n  class late => self plus: \"a\"\n\n  class plus: x => 3 + x\n\n  class none => self over: 0\n\n  class over: n => 1 / n\n",
     );
     place.write(
         "test/MainTest.bt",
@@ -232,6 +232,14 @@ fn a_fault_is_told_alike_wherever_it_happens() {
         (
             "far",
             "Integer does not understand 'frobnicateIt'\nHint: Check the spelling, or ask: Integer respondsTo: #frobnicateIt\n  at Main class>>far (src/Main.bt:6)\n",
+        ),
+        (
+            "late",
+            "'+' on Integer wants a Number, got \"a\" (a String)\n  at Main class>>plus: (src/Main.bt:10)\n",
+        ),
+        (
+            "none",
+            "Division by zero: 1 / 0\n  at Main class>>over: (src/Main.bt:14)\n",
         ),
     ] {
         let error = format!("Error: {told}");

@@ -453,7 +453,8 @@ impl Checker<'_> {
         } else {
             &entry.methods
         };
-        let in_body = body.contains_key(selector);
+        // What the library has beyond its reference is no reason to refuse a program; its own method wins.
+        let in_body = body.contains_key(selector) && entry.origin != Origin::Library;
         // One that a session made gives way.
         let all = self.table.extensions(target, method.is_class, selector).iter();
         let others = all.filter(|entry| entry.source.origin != Origin::Session).count() > 1;

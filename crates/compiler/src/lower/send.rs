@@ -189,6 +189,33 @@ impl Lowerer<'_> {
             }
             Erl::operator(line, operator, left, right)
         };
+        // Of an operation on a literal the VM does not tell what its other operand was.
+        let is_literal = matches!(left.erl.kind, ErlKind::Integer(_) | ErlKind::Float(_));
+        let is_open = right.fact != Fact::Number && !is_doomed(operator, &right.erl);
+        if is_literal && is_open && !is_ordering && !self.is_joined {
+            let right = self.name(right, line);
+            let test = if operator == "rem" {
+                "is_integer"
+            } else {
+                "is_number"
+            };
+            let mut tests = vec![Erl::call(line, "erlang", test, vec![right.clone()])];
+            if matches!(operator, "/" | "rem") {
+                tests.push(Erl::operator(line, "/=", right.clone(), Erl::integer(line, 0)));
+            }
+            let failing = vec![Erl::atom(line, operator), left.erl.clone(), right.clone()];
+            let wildcard = || Erl::var(line, "_");
+            let clauses = vec![
+                Clause::guarded(line, wildcard(), tests, vec![native(left.erl, right.clone())]),
+                Clause::new(
+                    line,
+                    wildcard(),
+                    vec![Erl::call(line, "beamtalk_number", "fail", failing)],
+                ),
+            ];
+            let erl = Erl::case(line, right, clauses);
+            return Some(Value { erl, fact: known });
+        }
         if left.fact == Fact::Number || (self.is_joined && !is_ordering) {
             let erl = native(left.erl, right.erl);
             return Some(Value { erl, fact: known });

@@ -146,8 +146,6 @@ async fn attend(
                 if channel == "workspace" && name == "node_started" {
                     has_started.notify_one();
                     started(workspace, booted);
-                } else if channel == "workspace" && name == "giving_up" {
-                    told = terms::to_json(&data)["reason"].as_str().map(str::to_owned);
                 } else {
                     event(workspace, &channel, &name, &data);
                 }
@@ -175,10 +173,23 @@ async fn attend(
             }
             NodeMessage::DamagedFrame(reason) => tracing::warn!("the node sent a damaged frame: {reason}"),
             NodeMessage::Exited(status) => {
+                let told = told.or_else(|| given_up(workspace, status?.code()?));
                 let status = status.map_or_else(|| "unknown reason".to_owned(), |status| status.to_string());
                 return told.map_or_else(|| status.clone(), |reason| format!("{reason} ({status})"));
             }
         }
+    }
+}
+
+/// Why a node ended itself (`beamtalk_guard:give_up/1`).
+fn given_up(workspace: &Workspace, code: i32) -> Option<String> {
+    match code {
+        71 => {
+            let limit = workspace.image.memory_limit()? / (1024 * 1024);
+            Some(format!("the node's memory limit of {limit} MiB was reached"))
+        }
+        72 => Some("a process at a high priority held up all others".to_owned()),
+        _ => None,
     }
 }
 
