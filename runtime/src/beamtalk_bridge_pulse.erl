@@ -14,12 +14,7 @@
 -spec give(beamtalk_bridge:id()) -> ok.
 give(Id) ->
     Bridge = self(),
-    try spawn_opt(fun() -> vouch(Id, Bridge) end, [{priority, high}]) of
-        _ -> ok
-    catch
-        %% The guard makes room.
-        error:system_limit -> beamtalk_bridge_writer:send({res, Id, #{}})
-    end.
+    beamtalk_bridge_request:work(Id, fun() -> vouch(Id, Bridge) end, [{priority, high}]).
 
 %% What a session, an evaluation and a load cannot do without, and a question that each answers at once.
 servers() ->

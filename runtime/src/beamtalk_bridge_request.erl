@@ -1,7 +1,7 @@
 %% Requests of the daemon that concern no session's variables. Each runs in a process of its own.
 -module(beamtalk_bridge_request).
 
--export([start/4, aside/2, cancel/1, sweep/1]).
+-export([start/4, aside/2, work/3, cancel/1, sweep/1]).
 
 %% What a question about the image may take.
 -define(READ_WORDS, 16777216).
@@ -13,14 +13,16 @@
 
 %% Called by the bridge: nothing here waits.
 -spec start(beamtalk_bridge:id(), binary() | nil, binary(), map()) -> ok.
-start(Id, Session, Op, Args) -> work(Id, fun() -> serve(Id, Session, Op, Args) end).
+start(Id, Session, Op, Args) -> work(Id, fun() -> serve(Id, Session, Op, Args) end, []).
 
 %% Answer a request from a process of its own, within the limits of a question.
 -spec aside(beamtalk_bridge:id(), fun(() -> {ok, map()} | {error, map()})) -> ok.
-aside(Id, Question) -> work(Id, fun() -> answer(Id, within_limits(Question)) end).
+aside(Id, Question) -> work(Id, fun() -> answer(Id, within_limits(Question)) end, []).
 
-work(Id, Work) ->
-    try spawn(Work) of
+%% Whoever works on a request is written down: the guard leaves it alone, and if it is killed the request is answered.
+-spec work(beamtalk_bridge:id(), fun(() -> term()), [{priority, high}]) -> ok.
+work(Id, Work, Options) ->
+    try spawn_opt(Work, Options) of
         Pid ->
             ets:insert(beamtalk_requests, {Id, Pid}),
             %% It may have answered before it was written down.

@@ -131,13 +131,14 @@ stop_spawners(Least) ->
     {Groups, Silent} = lists:foldl(fun add/2, {#{}, []}, processes()),
     {Count, Leader, Rows} =
         lists:max([{0, none, []} | [{length(Rows), Leader, Rows} || {Leader, Rows} <- maps:to_list(Groups)]]),
-    Count >= max(Least, length(Silent)) andalso stop_group(Leader, Rows),
-    [exit(Pid, kill) || Count + length(Silent) >= Least, Pid <- Silent, not serves(Pid)].
+    Serving = serving(),
+    Count >= max(Least, length(Silent)) andalso stop_group(Leader, Rows, Serving),
+    [exit(Pid, kill) || Count + length(Silent) >= Least, Pid <- Silent, not is_map_key(Pid, Serving)].
 
-stop_group(Leader, Rows) ->
+stop_group(Leader, Rows, Serving) ->
     stop_origin(Leader, Rows),
     %% What a keeper started itself, its evaluator, it ends itself: another evaluation may have begun in it.
-    [exit(Pid, kill) || {Pid, _, _, Parent} <- Rows, Parent =/= Leader].
+    [exit(Pid, kill) || {Pid, _, _, Parent} <- Rows, Parent =/= Leader, not is_map_key(Pid, Serving)].
 
 add(Pid, {Groups, Silent}) ->
     case ets:lookup(?WRITTEN, Pid) of
@@ -160,11 +161,12 @@ stop_origin(Leader, Rows) ->
                                    [{_, known, Of, _}] <- [ets:lookup(?WRITTEN, Parent)], Of =:= Leader]
     end.
 
-%% A process that works on a request or keeps a session, perhaps made since the census.
-serves(Pid) ->
-    Pid =:= self() orelse ets:member(beamtalk_keepers, Pid)
-        orelse ets:match_object(?RUNNING, {'_', '_', Pid, '_'}) =/= []
-        orelse ets:match_object(beamtalk_requests, {'_', Pid}) =/= [].
+%% The processes that work on a request or keep a session, perhaps made since the census.
+serving() ->
+    Keepers = [element(1, Row) || Row <- ets:tab2list(beamtalk_keepers)],
+    Evaluators = [Pid || {_, _, Pid, _} <- ets:tab2list(?RUNNING)],
+    Workers = [Pid || {_, Pid} <- ets:tab2list(beamtalk_requests)],
+    maps:from_keys([self() | Keepers ++ Evaluators ++ Workers], true).
 
 %%% Priorities
 

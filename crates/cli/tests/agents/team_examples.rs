@@ -73,12 +73,14 @@ fn example_29_what_waits_for_a_person_is_answered_once() {
          beamtalk 9p: write agent/agents/approvals/…/answer: …\n\
          beamtalk agents: already answered by …\nAPPROVAL_RESPONSE\tapproved\n",
     );
-    // Everybody who follows hears of it at once.
+    // Everybody who follows hears of it at once; a first question, asked until it is heard, tells that somebody does.
     world.check(
         "beamtalk 9p cat -f agent/agents/approvals/follow > $W/told & f=$!
+         until grep -qs asked $W/told; do
+           beamtalk agents mail send --from demo --to user --type APPROVAL_REQUEST --subject 'Heard?' now > /dev/null; done
          beamtalk agents ctl demo ask 'which colour' > $W/said & a=$!
-         until grep -qs '\"event\":\"asked\"' $W/told && beamtalk agents approvals | grep -q colour; do :; done
-         beamtalk agents approvals answer $(jq -r 'select(.event==\"asked\").id' $W/told) blue; wait $a; cat $W/said
+         until grep -q 'which colour' $W/told; do :; done
+         beamtalk agents approvals answer $(jq -r 'select(.event==\"asked\" and .kind==\"question\").id' $W/told) blue; wait $a; cat $W/said
          until grep -q '\"event\":\"answered\"' $W/told; do :; done; kill $f",
         "blue\n",
     );

@@ -125,6 +125,13 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            let sessions = std::fs::read_dir(self.state().join("sessions"));
+            for session in sessions.into_iter().flatten().flatten() {
+                let log = std::fs::read_to_string(session.path().join("daemon.log"));
+                eprintln!("{}", log.unwrap_or_default());
+            }
+        }
         let recorded = std::fs::read(self.workspace_if_any().join("node.info"));
         if let Ok(text) = recorded
             && let Ok(info) = serde_json::from_slice::<Value>(&text)

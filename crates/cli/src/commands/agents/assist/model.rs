@@ -196,7 +196,12 @@ impl Model {
         self.selected = same.unwrap_or(self.selected.min(visible.len().saturating_sub(1)));
     }
 
-    pub(super) fn press(&mut self, key: KeyEvent) -> Action {
+    pub(super) fn press(&mut self, mut key: KeyEvent) -> Action {
+        // Escape and the key after it, read from the terminal in one piece, look like a key with Alt.
+        if key.modifiers.contains(KeyModifiers::ALT) {
+            key.modifiers.remove(KeyModifiers::ALT);
+            self.press(KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE));
+        }
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let Some(pane) = self.panes.pop() else {
             return self.press_in_sessions(key.code, control);

@@ -178,6 +178,16 @@ fn closing_a_message_leads_back_to_the_inbox() {
 }
 
 #[test]
+fn escape_and_a_key_read_in_one_piece_are_two_keys() {
+    let mut model = model();
+    press(&mut model, "m");
+    assert_eq!(model.panes.len(), 1);
+    let action = model.press(KeyEvent::new(KeyCode::Char('q'), KeyModifiers::ALT));
+    assert!(model.panes.is_empty());
+    assert_eq!(action, Action::Quit);
+}
+
+#[test]
 fn growing_texts_scroll_from_their_end() {
     let mut model = model();
     assert_eq!(
