@@ -161,12 +161,14 @@ stop_origin(Leader, Rows) ->
                                    [{_, known, Of, _}] <- [ets:lookup(?WRITTEN, Parent)], Of =:= Leader]
     end.
 
-%% The processes that work on a request or keep a session, perhaps made since the census.
+%% The processes that work on a request, keep a session or have a name, as servers of OTP do that start late: perhaps made
+%% since the census. Killed a few times in a row, such a server takes the node with it.
 serving() ->
+    Named = [whereis(Name) || Name <- registered()],
     Keepers = [element(1, Row) || Row <- ets:tab2list(beamtalk_keepers)],
     Evaluators = [Pid || {_, _, Pid, _} <- ets:tab2list(?RUNNING)],
     Workers = [Pid || {_, Pid} <- ets:tab2list(beamtalk_requests)],
-    maps:from_keys([self() | Keepers ++ Evaluators ++ Workers], true).
+    maps:from_keys([self() | Named ++ Keepers ++ Evaluators ++ Workers], true).
 
 %%% Priorities
 

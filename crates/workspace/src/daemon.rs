@@ -5,6 +5,7 @@ mod life;
 mod log;
 mod memory;
 mod node;
+mod pulse;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};

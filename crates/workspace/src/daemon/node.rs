@@ -16,7 +16,7 @@ use tokio::sync::mpsc::Receiver;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{sleep, timeout};
 
-use super::memory;
+use super::{memory, pulse};
 use crate::agents;
 use crate::audit::Event;
 use crate::cluster;
@@ -28,9 +28,6 @@ use crate::project::{BuildFailure, ProjectImage};
 use crate::terms;
 use crate::workspace::Workspace;
 
-/// How long the node may take for a sign of life, and how often it may miss one in a row.
-const PULSE: Duration = Duration::from_secs(2);
-const MISSED: u32 = 3;
 /// How often the memory the system has given to the node is looked at.
 const MEMORY_CHECK: Duration = Duration::from_millis(500);
 /// How often in a row it is too much; the node needs a few seconds to act by itself.
@@ -200,26 +197,10 @@ async fn trouble(workspace: &Workspace, link: &NodeLink, has_started: &Notify) -
         return format!("it did not boot within {} s", limit.as_secs());
     }
     tokio::select! {
-        () = silence(link) => format!("it gave no sign of life for {} s", PULSE.as_secs() * u64::from(MISSED)),
+        waited = pulse::silence(link) => format!("it gave no sign of life for {} s", waited.as_secs()),
         limit = outgrown(workspace, link) => {
             format!("it holds more than its memory limit of {} MiB", limit / (1024 * 1024))
         }
-    }
-}
-
-/// Until the node misses several signs of life in a row. Each is waited for by itself, so that a daemon that was held up
-/// (or a machine that slept) does not take its own pause for the node's.
-async fn silence(link: &NodeLink) {
-    loop {
-        let mut sign = std::pin::pin!(link.ping().outcome());
-        let mut missed = 0;
-        while timeout(PULSE, &mut sign).await.is_err() {
-            missed += 1;
-            if missed == MISSED {
-                return;
-            }
-        }
-        sleep(PULSE).await;
     }
 }
 
