@@ -1,7 +1,7 @@
 %% Primitives of ChangeLog, over the daemon's log.
 -module(beamtalk_change_log).
 
--export([current/0, dirtyMethods/1, 'revert:'/2, 'take:of:'/3, 'discard:'/2, 'restore:'/2, clear/1]).
+-export([current/0, dirtyMethods/1, 'diffOf:'/2, 'revert:'/2, 'take:of:'/3, 'discard:'/2, 'restore:'/2, clear/1]).
 -export(['flushKinds:confirmDestructive:'/3]).
 
 -define(CLASS, 'ChangeLog').
@@ -48,6 +48,24 @@ set(Elements) -> #{'$beamtalk_class' => 'Set', elements => lists:usort(Elements)
         none -> nil
     end;
 'revert:'(_Self, _) -> beamtalk_error:type_error(?CLASS, 'revert:', <<"The argument is a ChangeEntry">>).
+
+%% Entries made by hand are in no log, and a program of its own has none.
+-spec 'diffOf:'(map(), map()) -> binary() | nil.
+'diffOf:'(_Self, #{seq := Seq}) when is_integer(Seq), Seq > 0 ->
+    case beamtalk_bridge:ask(<<"diff">>, #{<<"seq">> => Seq}) of
+        {ok, #{<<"diff">> := Unified}} -> lines_of(Unified);
+        _ -> nil
+    end;
+'diffOf:'(_Self, _) -> nil.
+
+lines_of(Unified) -> iolist_to_binary(lists:join("\n", changed(binary:split(Unified, <<"\n">>, [global])))).
+
+%% Without the names of the files and the places.
+changed([<<"--- ", _/binary>>, <<"+++ ", _/binary>>, <<"@@", _/binary>> | Rest]) -> changed(Rest);
+changed([<<Mark, Text/binary>> | Rest]) when Mark =:= $\s; Mark =:= $-; Mark =:= $+ ->
+    [<<Mark, " ", Text/binary>> | changed(Rest)];
+changed([_ | Rest]) -> changed(Rest);
+changed([]) -> [].
 
 -spec 'take:of:'(map(), term(), term()) -> [map()].
 'take:of:'(_Self, Side, What) when Side =:= image; Side =:= disk ->

@@ -340,6 +340,8 @@ fn messages_in_the_image_reach_the_same_handlers() {
         client.text("Lamp compile: #isOn source: \"isOn => 21\"").await;
         assert_eq!(client.value("lamp isOn").await, 21);
         assert_eq!(client.text("Workspace changes").await, "ChangeLog with 1 entry");
+        let diff = client.value("Workspace changes activeEntries last diff").await;
+        assert!(diff.as_str().unwrap().contains("+ isOn => 21"), "{diff}");
         assert_eq!(client.value("Workspace flush at: #flushed").await, 1);
         assert!(read(&home, "src/lamp.bt").contains("  isOn => 21\n"));
         client.text("Lamp removeSelector: #last").await;

@@ -16,7 +16,8 @@ use tokio::sync::mpsc::Receiver;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{sleep, timeout};
 
-use super::{memory, pulse};
+use super::memory;
+use super::pulse::{self, Patience};
 use crate::agents;
 use crate::audit::Event;
 use crate::cluster;
@@ -212,12 +213,14 @@ async fn outgrown(workspace: &Workspace, link: &NodeLink) -> u64 {
         return std::future::pending().await;
     };
     let bearable = limit + limit / 4;
-    let mut exceeded = 0;
+    let calm = || Patience::new(MEMORY_CHECKS, MEMORY_CHECK);
+    let mut patience = calm();
     loop {
         sleep(MEMORY_CHECK).await;
         let resident = memory::resident(link.pid()).unwrap_or(0);
-        exceeded = if resident > bearable { exceeded + 1 } else { 0 };
-        if exceeded == MEMORY_CHECKS || (exceeded > 0 && memory::is_scarce()) {
+        if resident <= bearable {
+            patience = calm();
+        } else if patience.is_over(link.pid()) || memory::is_scarce() {
             return limit;
         }
     }
