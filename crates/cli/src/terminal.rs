@@ -246,3 +246,18 @@ impl Progress for Terminal {
         }
     }
 }
+/// Columns as wide as their widest cell, two blanks apart.
+pub(crate) fn aligned<Cell: AsRef<str>>(rows: &[Vec<Cell>]) -> Vec<String> {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.as_ref().chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let line = |row: &Vec<Cell>| {
+        let cells = row.iter().zip(&widths);
+        let cells = cells.map(|(cell, width)| format!("{:<width$}", cell.as_ref()));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}

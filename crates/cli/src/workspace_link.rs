@@ -379,6 +379,25 @@ fn read_report(output: std::process::ChildStdout, limit: Duration) -> anyhow::Re
     Ok(serde_json::from_str(&line).ok())
 }
 
+/// Do something in a workspace that runs.
+pub(crate) fn attached<T>(
+    place: &Place,
+    info: &NodeInfo,
+    work: impl AsyncFnOnce(Connection, Events) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let greeting = Greeting {
+            client: "attach",
+            resume: None,
+        };
+        let (connection, events) = connect(place, info, greeting).await?;
+        work(connection, events).await
+    })
+}
+
 /// Connect to a workspace of this user: the cookie is read from its file.
 pub(crate) async fn connect(
     place: &Place,

@@ -284,22 +284,10 @@ impl Connection {
         let (sink, source) = socket.split();
         // One place for each request that may be open, and as many for answers to pings.
         let (outgoing, requests) = mpsc::channel(2 * limits::OPEN_REQUESTS);
-        let (events, received) = mpsc::channel(WAITING_EVENTS);
-        let events = Routes {
-            waiting: Arc::new(Mutex::new(Some(HashMap::new()))),
-            replies: Weight::default(),
-            events,
-            event_bytes: Weight::default(),
-            dropped: Arc::default(),
-        };
-        let received = Events {
-            received,
-            weight: events.event_bytes.clone(),
-            dropped: events.dropped.clone(),
-        };
-        let (waiting, weight) = (events.waiting.clone(), events.replies.clone());
+        let (routes, received) = Routes::new();
+        let (waiting, weight) = (routes.waiting.clone(), routes.replies.clone());
         tokio::spawn(send_all(sink, requests));
-        tokio::spawn(receive_all(source, events, outgoing.downgrade()));
+        tokio::spawn(receive_all(source, routes, outgoing.downgrade()));
         let text = |message: &Value, field: &str| message[field].as_str().unwrap_or_default().to_owned();
         let connection = Self {
             session: text(&started, "session"),
@@ -321,19 +309,7 @@ impl Connection {
         outgoing: mpsc::Sender<String>,
         mut frames: mpsc::Receiver<String>,
     ) -> Result<(Self, Events), Error> {
-        let (events, received) = mpsc::channel(WAITING_EVENTS);
-        let routes = Routes {
-            waiting: Arc::new(Mutex::new(Some(HashMap::new()))),
-            replies: Weight::default(),
-            events,
-            event_bytes: Weight::default(),
-            dropped: Arc::default(),
-        };
-        let received = Events {
-            received,
-            weight: routes.event_bytes.clone(),
-            dropped: routes.dropped.clone(),
-        };
+        let (routes, received) = Routes::new();
         let (waiting, weight) = (routes.waiting.clone(), routes.replies.clone());
         let session = loop {
             let text = frames.recv().await.ok_or(Error::Lost)?;
@@ -507,6 +483,25 @@ struct Routes {
     events: mpsc::Sender<(Value, usize)>,
     event_bytes: Weight,
     dropped: Arc<AtomicU64>,
+}
+
+impl Routes {
+    fn new() -> (Self, Events) {
+        let (events, received) = mpsc::channel(WAITING_EVENTS);
+        let routes = Routes {
+            waiting: Arc::new(Mutex::new(Some(HashMap::new()))),
+            replies: Weight::default(),
+            events,
+            event_bytes: Weight::default(),
+            dropped: Arc::default(),
+        };
+        let received = Events {
+            received,
+            weight: routes.event_bytes.clone(),
+            dropped: routes.dropped.clone(),
+        };
+        (routes, received)
+    }
 }
 
 /// More waits to be looked at than there is room for.

@@ -341,7 +341,12 @@ fn messages_in_the_image_reach_the_same_handlers() {
         assert_eq!(client.value("lamp isOn").await, 21);
         assert_eq!(client.text("Workspace changes").await, "ChangeLog with 1 entry");
         let diff = client.value("Workspace changes activeEntries last diff").await;
-        assert!(diff.as_str().unwrap().contains("-   isOn   =>   self.on\n+   isOn => 21"), "{diff}");
+        assert!(
+            diff.as_str()
+                .unwrap()
+                .contains("-   isOn   =>   self.on\n+   isOn => 21"),
+            "{diff}"
+        );
         assert_eq!(client.value("Workspace flush at: #flushed").await, 1);
         assert!(read(&home, "src/lamp.bt").contains("  isOn => 21\n"));
         client.text("Lamp removeSelector: #last").await;

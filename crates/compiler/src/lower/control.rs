@@ -156,16 +156,7 @@ impl Lowerer<'_> {
         let nodes = match branch {
             Branch::Nodes(nodes) => nodes,
             Branch::Bound(id, value, nodes) => {
-                if let Some(id) = id {
-                    self.declare(
-                        *id,
-                        Value {
-                            erl: value.clone(),
-                            fact: Fact::Unknown,
-                        },
-                        line,
-                    );
-                }
+                self.bind(*id, value, line);
                 nodes
             }
             Branch::Value(value) => {
@@ -194,6 +185,25 @@ impl Lowerer<'_> {
         let body = std::mem::replace(&mut self.out, saved.1);
         self.places = saved.0;
         body
+    }
+
+    /// What a branch is given, if it wants it.
+    fn bind(&mut self, id: Option<VariableId>, value: &Erl, line: u32) {
+        if let Some(id) = id {
+            let value = Value {
+                erl: value.clone(),
+                fact: Fact::Unknown,
+            };
+            self.declare(id, value, line);
+        }
+    }
+
+    /// The clause for what is neither true nor false.
+    pub(super) fn bad_condition(&mut self, line: u32) -> Clause {
+        let other = self.fresh("other");
+        let value = vec![Erl::var(line, other.clone())];
+        let fault = Erl::call(line, "beamtalk_error", "bad_condition", value);
+        Clause::new(line, Erl::var(line, other), vec![fault])
     }
 
     fn continue_with(&mut self, continuation: &Continuation, line: u32) {
@@ -420,16 +430,7 @@ impl Lowerer<'_> {
         let value = match branch {
             Branch::Nodes(nodes) => self.sequence(nodes, line),
             Branch::Bound(id, value, nodes) => {
-                if let Some(id) = id {
-                    self.declare(
-                        *id,
-                        Value {
-                            erl: value.clone(),
-                            fact: Fact::Unknown,
-                        },
-                        line,
-                    );
-                }
+                self.bind(*id, value, line);
                 self.sequence(nodes, line)
             }
             Branch::Value(erl) => {

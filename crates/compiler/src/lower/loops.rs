@@ -39,14 +39,7 @@ impl Lowerer<'_> {
                 Clause::new(line, Erl::atom(line, stop), vec![end]),
             ];
             if fact != Fact::Boolean {
-                let other = lowerer.fresh("other");
-                let fault = Erl::call(
-                    line,
-                    "beamtalk_error",
-                    "bad_condition",
-                    vec![Erl::var(line, other.clone())],
-                );
-                clauses.push(Clause::new(line, Erl::var(line, other), vec![fault]));
+                clauses.push(lowerer.bad_condition(line));
             }
             lowerer.out.push(Erl::case(line, value.erl, clauses));
         });

@@ -177,14 +177,7 @@ impl Lowerer<'_> {
                     Clause::new(line, Erl::atom(line, "false"), vec![Erl::atom(line, "no")]),
                 ];
                 if condition.fact != Fact::Boolean {
-                    let other = self.fresh("other");
-                    let fault = Erl::call(
-                        line,
-                        "beamtalk_error",
-                        "bad_condition",
-                        vec![Erl::var(line, other.clone())],
-                    );
-                    clauses.push(Clause::new(line, Erl::var(line, other), vec![fault]));
+                    clauses.push(self.bad_condition(line));
                 }
                 let case = Erl::case(line, condition.erl, clauses);
                 let mut statements = std::mem::take(&mut self.out);

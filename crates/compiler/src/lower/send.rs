@@ -109,17 +109,20 @@ impl Lowerer<'_> {
         }
     }
 
+    /// A name for each, so that it is computed once.
+    fn names(&mut self, values: Vec<Erl>, line: u32) -> Vec<Erl> {
+        let named = values.into_iter().map(|erl| {
+            let fact = self.fact_of(&erl);
+            self.name(Value { erl, fact }, line)
+        });
+        named.collect()
+    }
+
     /// `block value: x`: a call when it is a fun of that arity, else a send, which finds what is wrong.
     fn block_call(&mut self, receiver: Value, selector: &EcoString, arguments: Vec<Erl>, line: u32) -> Value {
         let arity = arguments.len();
         let block = self.name(receiver, line);
-        let arguments: Vec<Erl> = arguments
-            .into_iter()
-            .map(|erl| {
-                let fact = self.fact_of(&erl);
-                self.name(Value { erl, fact }, line)
-            })
-            .collect();
+        let arguments = self.names(arguments, line);
         let test = Erl::call(
             line,
             "erlang",
@@ -393,13 +396,7 @@ impl Lowerer<'_> {
                 fact: Fact::Unknown,
             };
         }
-        let values: Vec<Erl> = values
-            .into_iter()
-            .map(|erl| {
-                let fact = self.fact_of(&erl);
-                self.name(Value { erl, fact }, line)
-            })
-            .collect();
+        let values = self.names(values, line);
         direct.extend(values.clone());
         let direct = Erl::new(
             line,

@@ -11,6 +11,7 @@ use super::NewArguments;
 use super::context::{Client, Ending, Failure, emit, emit_raw, say};
 use super::daemon::ensure_started;
 use crate::exit::Exit;
+use crate::terminal::aligned;
 
 pub(super) fn parse(text: &str) -> Result<Value, Failure> {
     serde_json::from_str(text).map_err(|error| Failure::plain(error.to_string()))
@@ -193,22 +194,9 @@ pub(super) fn list(client: &Client) -> Result<Exit, Failure> {
     table(&rows)
 }
 
-/// Columns as wide as their widest cell.
 fn table(rows: &[Vec<&str>]) -> Result<Exit, Failure> {
-    let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| {
-        rows.iter()
-            .filter_map(|row| row.get(column))
-            .map(|cell| cell.chars().count())
-            .max()
-    };
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    for row in rows {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
-            line.push_str(&format!("{cell:<width$}  "));
-        }
-        say(line.trim_end())?;
+    for line in aligned(rows) {
+        say(&line)?;
     }
     Ok(Exit::Success)
 }

@@ -8,6 +8,7 @@ use beamtalk_storage::time::{now_seconds, parse_seconds};
 
 use super::{Located, no_loop};
 use crate::exit::Exit;
+use crate::terminal::aligned;
 
 pub(super) fn once(place: &Located, json: bool) -> anyhow::Result<Exit> {
     let Some(mut client) = place.connect() else {
@@ -141,28 +142,6 @@ fn clock(seconds: u64) -> String {
         seconds / 60 % 60,
         seconds % 60
     )
-}
-
-/// Columns two blanks apart.
-fn aligned(rows: &[Vec<String>]) -> Vec<String> {
-    let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| {
-        rows.iter()
-            .filter_map(|row| row.get(column))
-            .map(|cell| cell.chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    rows.iter()
-        .map(|row| {
-            let cells = row
-                .iter()
-                .zip(&widths)
-                .map(|(cell, width)| format!("{cell:<width$}"));
-            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-        })
-        .collect()
 }
 
 #[cfg(test)]

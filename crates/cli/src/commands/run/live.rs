@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use beamtalk_client::{Answer, Connection, Greeting, Reply};
+use beamtalk_client::{Answer, Connection, Reply};
 use beamtalk_project::Project;
 use beamtalk_project::build::package::Entry;
 use beamtalk_wire::Operation;
@@ -17,7 +17,7 @@ use crate::repl::paint::Palette;
 use crate::repl::{greeting, link, render};
 use crate::start_flags::StartFlags;
 use crate::terminal::Terminal;
-use crate::workspace_link::{Place, connect, connection_fault};
+use crate::workspace_link::{Place, attached, connection_fault};
 
 /// Start the supervisor of `[application]` in the workspace and return.
 pub(super) fn serve(terminal: &mut Terminal) -> anyhow::Result<Exit> {
@@ -116,15 +116,7 @@ pub(crate) fn in_workspace<T>(
     let options =
         StartFlags::of_environment()?.options(defaults(&place, Config::of(&place.state)?.start)?)?;
     let found = place.find_or_start(terminal, &options)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let greeting = Greeting {
-            client: "attach",
-            resume: None,
-        };
-        let (connection, _events) = connect(&place, &found.info, greeting).await?;
+    attached(&place, &found.info, async |connection, _| {
         if found.started.is_none() {
             let state = ask(&connection, &link::state()).await?;
             for line in greeting::state_lines(Some(&state)) {

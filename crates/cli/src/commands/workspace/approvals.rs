@@ -1,6 +1,6 @@
 //! `beamtalk workspace approvals`: calls of AI clients that wait for a person.
 
-use beamtalk_client::{Connection, Greeting};
+use beamtalk_client::Connection;
 use beamtalk_wire::Operation;
 use beamtalk_wire::requests::{ApprovalAnswer, Approvals};
 use clap::Subcommand;
@@ -8,7 +8,7 @@ use clap::Subcommand;
 use crate::approvals;
 use crate::exit::{Exit, Fault};
 use crate::terminal::Terminal;
-use crate::workspace_link::{Place, connect};
+use crate::workspace_link::{Place, attached};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -64,15 +64,7 @@ pub(super) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         message: "no workspace runs here, so nothing waits".to_owned(),
         hint: None,
     })?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let greeting = Greeting {
-            client: "attach",
-            resume: None,
-        };
-        let (connection, _events) = connect(&place, &info, greeting).await?;
+    attached(&place, &info, async |connection, _| {
         let wanted = Approvals {
             rules: Some(arguments.rules),
         };

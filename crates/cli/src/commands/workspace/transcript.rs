@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use beamtalk_client::Greeting;
 use beamtalk_wire::requests::{Eval, Subscribe};
 use beamtalk_wire::{Channel, Event, TranscriptEvent};
 use serde::Deserialize;
@@ -10,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::terminal::Terminal;
-use crate::workspace_link::{Place, connect, connection_fault, not_running};
+use crate::workspace_link::{Place, attached, connection_fault, not_running};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -29,15 +28,7 @@ pub(super) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     let info = place
         .running()?
         .ok_or_else(|| not_running(format!("workspace '{}' is not running", place.id)))?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let greeting = Greeting {
-            client: "attach",
-            resume: None,
-        };
-        let (connection, mut events) = connect(&place, &info, greeting).await?;
+    attached(&place, &info, async |connection, mut events| {
         if arguments.follow {
             let subscribe = Subscribe {
                 channels: vec![Channel::Transcript],
