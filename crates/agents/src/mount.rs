@@ -151,16 +151,18 @@ impl Mounted {
 
     fn found(&self, path: &str) -> Result<FileAttr, Errno> {
         let seen = self.files.look(path)?;
-        let mut numbers = lock(&self.numbers);
-        let number = numbers.number(path);
-        numbers.tell(number, seen.content.as_ref());
+        let number = lock(&self.numbers).number(path, &seen);
         Ok(self.attributes(number, &seen))
     }
 
     fn seen(&self, number: INodeNo) -> Result<(String, FileAttr), Errno> {
         let path = self.path(number)?;
+        let fixed = lock(&self.numbers).fixed(number);
+        if let Some(seen) = fixed {
+            return Ok((path, self.attributes(number, &seen)));
+        }
         let seen = self.files.look(&path)?;
-        lock(&self.numbers).tell(number, seen.content.as_ref());
+        lock(&self.numbers).tell(number, &seen);
         Ok((path, self.attributes(number, &seen)))
     }
 
@@ -240,11 +242,12 @@ impl Filesystem for Mounted {
                 self.files.change_mode(&path, (mode & 0o777) as u16)?;
             }
             if let Some(size) = size {
+                lock(&self.numbers).before_writing(number)?;
                 self.files
                     .set_length(&path, handle.map(|handle| handle.0), size)?;
             }
             let seen = self.seen(number);
-            lock(&self.numbers).tell(number, None);
+            lock(&self.numbers).untell(number);
             seen
         };
         match change() {
@@ -300,12 +303,22 @@ impl Filesystem for Mounted {
 
     fn open(&self, _: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         let how = opening(flags.0);
+        if how.writes
+            && let Err(error) = lock(&self.numbers).begin_writing(number)
+        {
+            return reply.error(errno(error));
+        }
         let opened = self.path(number).and_then(|path| self.files.open(&path, how));
+        let mut numbers = lock(&self.numbers);
         let (handle, content) = match opened {
             Ok(opened) => opened,
-            Err(error) => return reply.error(errno(error)),
+            Err(error) => {
+                if how.writes {
+                    numbers.could_not_write(number);
+                }
+                return reply.error(errno(error));
+            }
         };
-        let mut numbers = lock(&self.numbers);
         let flags = if how.writes {
             numbers.open_to_write(number, handle);
             FopenFlags::FOPEN_DIRECT_IO
@@ -503,10 +516,7 @@ impl Filesystem for Mounted {
             let number = if is_dot {
                 number
             } else {
-                let mut numbers = lock(&self.numbers);
-                let number = numbers.number(&path);
-                numbers.tell(number, seen.content.as_ref());
-                number
+                lock(&self.numbers).number(&path, seen)
             };
             let attributes = self.attributes(number, seen);
             let is_full = reply.add(number, at + 1, name, &believed(&path), &attributes, Generation(0));

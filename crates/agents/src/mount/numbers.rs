@@ -2,14 +2,15 @@
 //!
 //! The kernel keeps the bytes of a file for all who have it open, and takes its length from what it was told of it last.
 //! So it may keep them only while both are of the same content that is being opened: otherwise, and as long as somebody
-//! writes, each open file is read from us alone.
+//! writes, each open file is read from us alone. A number by which somebody reads what is kept stays with that content;
+//! what is at the path from then on, or is going to be written there, has another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 
 use fuser::INodeNo;
 
-use super::files::Errno;
+use super::files::{Errno, Seen};
 
 /// A content, as long as somebody has it; told apart from all others by where it is.
 type Content = Weak<Vec<u8>>;
@@ -18,13 +19,16 @@ struct Numbered {
     path: String,
     /// How often the kernel will give it back.
     count: u64,
-    /// The content whose length the kernel was told last.
+    /// The content whose length the kernel was told last, and all that it was told.
     told: Content,
+    shown: Option<Seen>,
     /// The content that the kernel may have kept.
     kept: Content,
     /// Files open by which it may keep that content.
     keepers: BTreeSet<u64>,
     writers: BTreeSet<u64>,
+    /// Those who are about to be.
+    coming: usize,
 }
 
 impl Numbered {
@@ -33,10 +37,17 @@ impl Numbered {
             path: path.to_owned(),
             count,
             told: Weak::new(),
+            shown: None,
             kept: Weak::new(),
             keepers: BTreeSet::new(),
             writers: BTreeSet::new(),
+            coming: 0,
         }
+    }
+
+    /// Whether somebody reads by what the kernel keeps.
+    fn is_fixed(&self) -> bool {
+        !self.keepers.is_empty()
     }
 }
 
@@ -85,10 +96,20 @@ impl Numbers {
         }))
     }
 
-    /// The number of a path, which the kernel will give back.
-    pub(super) fn number(&mut self, path: &str) -> INodeNo {
-        let number = match self.by_path.get(path) {
-            Some(number) => *number,
+    /// The number of a path where something was seen, which the kernel will give back.
+    pub(super) fn number(&mut self, path: &str, seen: &Seen) -> INodeNo {
+        let known = self.by_path.get(path).copied().filter(|number| {
+            let is_of = |one: &Numbered| {
+                let is_same = seen
+                    .content
+                    .as_ref()
+                    .is_some_and(|content| is(&one.kept, content));
+                !one.is_fixed() || is_same
+            };
+            self.by_number.get(number).is_none_or(is_of)
+        });
+        let number = match known {
+            Some(number) => number,
             None => {
                 let number = self.next;
                 self.next += 1;
@@ -100,6 +121,7 @@ impl Numbers {
         if let Some(one) = self.by_number.get_mut(&number) {
             one.count += 1;
         }
+        self.tell(INodeNo(number), seen);
         INodeNo(number)
     }
 
@@ -129,10 +151,54 @@ impl Numbers {
         }
     }
 
-    /// The kernel is being told the length of a file: that of a content, or of one that is not known.
-    pub(super) fn tell(&mut self, number: INodeNo, content: Option<&Arc<Vec<u8>>>) {
+    /// The kernel is being told of a file.
+    pub(super) fn tell(&mut self, number: INodeNo, seen: &Seen) {
         if let Some(one) = self.by_number.get_mut(&number.0) {
-            one.told = content.map_or_else(Weak::new, Arc::downgrade);
+            one.told = seen.content.as_ref().map_or_else(Weak::new, Arc::downgrade);
+            one.shown = Some(Seen {
+                content: None,
+                ..seen.clone()
+            });
+        }
+    }
+
+    /// What a number stays with, if it does.
+    pub(super) fn fixed(&self, number: INodeNo) -> Option<Seen> {
+        let one = self.by_number.get(&number.0).filter(|one| one.is_fixed())?;
+        one.shown.clone()
+    }
+
+    /// The file of a number is going to be written. Where the number stays with what it was, the system looks the path up
+    /// once more, and finds another.
+    pub(super) fn before_writing(&mut self, number: INodeNo) -> Result<(), Errno> {
+        let Some(one) = self.by_number.get(&number.0).filter(|one| one.is_fixed()) else {
+            return Ok(());
+        };
+        if self.by_path.get(&one.path) == Some(&number.0) {
+            self.by_path.remove(&one.path);
+        }
+        Err(Errno(libc::ESTALE))
+    }
+
+    /// Somebody opens the file of a number to write it; followed by one of the next two.
+    pub(super) fn begin_writing(&mut self, number: INodeNo) -> Result<(), Errno> {
+        self.before_writing(number)?;
+        if let Some(one) = self.by_number.get_mut(&number.0) {
+            one.coming += 1;
+        }
+        Ok(())
+    }
+
+    pub(super) fn could_not_write(&mut self, number: INodeNo) {
+        if let Some(one) = self.by_number.get_mut(&number.0) {
+            one.coming = one.coming.saturating_sub(1);
+        }
+    }
+
+    /// The kernel makes up the length of a file by itself.
+    pub(super) fn untell(&mut self, number: INodeNo) {
+        if let Some(one) = self.by_number.get_mut(&number.0) {
+            one.told = Weak::new();
         }
     }
 
@@ -144,7 +210,8 @@ impl Numbers {
         let is_kept = is(&one.kept, content);
         // Whoever has another content open would fill in that.
         let is_in_use = !one.keepers.is_empty() && !is_kept;
-        if !is(&one.told, content) || is_in_use || !one.writers.is_empty() {
+        let is_written = one.coming > 0 || !one.writers.is_empty();
+        if !is(&one.told, content) || is_in_use || is_written {
             return Reading::Direct;
         }
         one.keepers.insert(handle);
@@ -155,6 +222,7 @@ impl Numbers {
     /// A file is opened to be written: the kernel makes up its length by itself.
     pub(super) fn open_to_write(&mut self, number: INodeNo, handle: u64) {
         if let Some(one) = self.by_number.get_mut(&number.0) {
+            one.coming = one.coming.saturating_sub(1);
             one.writers.insert(handle);
             one.told = Weak::new();
         }
@@ -174,61 +242,78 @@ impl Numbers {
 mod tests {
     use super::*;
 
-    fn content(text: &str) -> Arc<Vec<u8>> {
-        Arc::new(text.as_bytes().to_vec())
+    const PATH: &str = "classes/Lamp/press";
+
+    fn content(text: &str) -> Seen {
+        let bytes = text.as_bytes().to_vec();
+        Seen {
+            is_directory: false,
+            length: bytes.len() as u64,
+            content: Some(Arc::new(bytes)),
+            ..Seen::directory()
+        }
+    }
+
+    fn bytes(seen: &Seen) -> &Arc<Vec<u8>> {
+        seen.content.as_ref().unwrap()
     }
 
     #[test]
     fn bytes_are_kept_only_with_the_length_that_was_told() {
         let mut numbers = Numbers::new();
-        let file = numbers.number("classes/Lamp/press");
         let (old, new) = (content("old"), content("longer"));
+        let file = numbers.number(PATH, &old);
         assert_eq!(
-            numbers.open_to_read(file, 1, &old),
+            numbers.open_to_read(file, 1, bytes(&new)),
             Reading::Direct,
-            "not told yet"
+            "not told"
         );
-        numbers.tell(file, Some(&old));
-        assert_eq!(numbers.open_to_read(file, 2, &old), Reading::Anew);
-        assert_eq!(numbers.open_to_read(file, 3, &old), Reading::Kept);
-        assert_eq!(
-            numbers.open_to_read(file, 4, &new),
-            Reading::Direct,
-            "its length was not told"
-        );
-        numbers.tell(file, Some(&new));
-        assert_eq!(
-            numbers.open_to_read(file, 5, &new),
-            Reading::Direct,
-            "the old is open"
-        );
+        assert_eq!(numbers.open_to_read(file, 2, bytes(&old)), Reading::Anew);
+        assert_eq!(numbers.open_to_read(file, 3, bytes(&old)), Reading::Kept);
+        assert_eq!(numbers.number(PATH, &old), file);
+        // What is there now is another file for the kernel; who has the old one open goes on with it.
+        let other = numbers.number(PATH, &new);
+        assert_ne!(other, file);
+        assert_eq!(numbers.fixed(file).map(|seen| seen.length), Some(3));
+        assert_eq!(numbers.open_to_read(other, 4, bytes(&new)), Reading::Anew);
         for handle in [2, 3] {
             numbers.close(file, handle);
         }
-        assert_eq!(numbers.open_to_read(file, 6, &new), Reading::Anew);
+        assert!(numbers.fixed(file).is_none());
+        numbers.give_back(file.0, 9);
+        assert_eq!(numbers.number(PATH, &new), other);
         // The same bytes at another place are another content.
-        drop((old, new));
-        assert_eq!(numbers.open_to_read(file, 7, &content("longer")), Reading::Direct);
+        numbers.close(other, 4);
+        assert_eq!(
+            numbers.open_to_read(other, 5, bytes(&content("longer"))),
+            Reading::Direct
+        );
     }
 
     #[test]
     fn nothing_is_kept_while_somebody_writes() {
         let mut numbers = Numbers::new();
-        let file = numbers.number("classes/Lamp/press");
         let text = content("press => 1");
-        numbers.tell(file, Some(&text));
-        numbers.open_to_write(file, 1);
-        numbers.tell(file, Some(&text));
-        assert_eq!(numbers.open_to_read(file, 2, &text), Reading::Direct);
-        numbers.close(file, 1);
+        let file = numbers.number(PATH, &text);
+        assert_eq!(numbers.open_to_read(file, 1, bytes(&text)), Reading::Anew);
+        assert_eq!(numbers.begin_writing(file), Err(Errno(libc::ESTALE)));
+        let written = numbers.number(PATH, &text);
+        assert_ne!(written, file);
+        assert_eq!(numbers.begin_writing(written), Ok(()));
+        assert_eq!(numbers.open_to_read(written, 3, bytes(&text)), Reading::Direct);
+        numbers.open_to_write(written, 2);
+        numbers.tell(written, &text);
+        assert_eq!(numbers.open_to_read(written, 3, bytes(&text)), Reading::Direct);
+        numbers.close(written, 2);
         assert_eq!(
-            numbers.open_to_read(file, 3, &text),
+            numbers.open_to_read(written, 4, bytes(&text)),
             Reading::Direct,
-            "the writer changed the length"
+            "its length changed"
         );
-        numbers.tell(file, Some(&text));
-        assert_eq!(numbers.open_to_read(file, 4, &text), Reading::Anew);
-        numbers.rename("classes/Lamp/press", "classes/Lamp/push");
-        assert_eq!(numbers.open_to_read(file, 5, &text), Reading::Direct);
+        numbers.tell(written, &text);
+        assert_eq!(numbers.open_to_read(written, 5, bytes(&text)), Reading::Anew);
+        numbers.close(written, 5);
+        numbers.rename(PATH, "classes/Lamp/push");
+        assert_eq!(numbers.open_to_read(written, 6, bytes(&text)), Reading::Direct);
     }
 }

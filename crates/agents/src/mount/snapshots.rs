@@ -2,11 +2,12 @@
 //! question for each file and not eight.
 //!
 //! Nothing here is believed by time. Before a snapshot is used it is looked up what the version of `classes` is, which
-//! grows with everything the daemon hears of any class: in the daemon's file if there is one, else the daemon is asked.
-//! If that has changed, the daemon is asked for the version of the class.
+//! grows with everything the daemon hears of any class: the daemon is asked, or its file is read if it was asked just
+//! now. If that has changed, the daemon is asked for the version of the class.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use beamtalk_ninep::{Attachment, Error, Qid, Reply, Request};
 
@@ -17,6 +18,8 @@ use crate::ages::Ages;
 
 /// Bytes of all of them together.
 const ROOM: usize = 64 << 20;
+/// What follows a question so soon belongs to the same piece of work: less than it takes the daemon to hear of a change.
+const PIECE: Duration = Duration::from_millis(5);
 
 /// The files of one directory, by name.
 pub(super) struct Snapshot {
@@ -42,8 +45,10 @@ pub(super) struct Snapshots {
     kept: Mutex<Shelf>,
     /// The daemon's file of the version of all classes.
     ages: Option<Ages>,
-    /// A fid of `classes`, if the daemon is asked.
+    /// A fid of `classes`, by which the daemon is asked.
     classes: Mutex<Option<u32>>,
+    /// When it was asked last.
+    asked: Mutex<Option<Instant>>,
 }
 
 /// The directory of the class to which one of its two directories of methods belongs.
@@ -57,14 +62,29 @@ impl Snapshots {
             kept: Mutex::default(),
             ages,
             classes: Mutex::default(),
+            asked: Mutex::default(),
         }
     }
 
-    /// The version of all classes together.
+    /// The version of all classes together. The daemon is asked at the beginning of a piece of work, and so has taken in
+    /// what it was told before; what grows while the work goes on is seen in its file.
     fn age(&self, tree: &Attachment) -> Result<u64, Error> {
-        if let Some(age) = self.ages.as_ref().and_then(Ages::now) {
+        let written = || self.ages.as_ref().and_then(Ages::now);
+        let mut asked = lock(&self.asked);
+        if asked.is_some_and(|asked| asked.elapsed() < PIECE)
+            && let Some(age) = written()
+        {
             return Ok(age);
         }
+        // Whoever comes meanwhile waits: it is asked once for all of them.
+        let version = self.ask(tree)?;
+        *asked = Some(Instant::now());
+        drop(asked);
+        // Never what the file says: the two count apart.
+        Ok(written().unwrap_or(u64::from(version) | 1 << 63))
+    }
+
+    fn ask(&self, tree: &Attachment) -> Result<u32, Error> {
         let mut fid = lock(&self.classes);
         let number = match *fid {
             Some(number) => number,
@@ -72,8 +92,7 @@ impl Snapshots {
         };
         drop(fid);
         match tree.client().call(&Request::Stat { fid: number })? {
-            // Never what the file says: the two count apart.
-            Reply::Stat { stat } => Ok(u64::from(stat.qid.version) | 1 << 63),
+            Reply::Stat { stat } => Ok(stat.qid.version),
             _ => Err(Error::Malformed),
         }
     }
