@@ -23,7 +23,6 @@ const LARGEST: usize = 16 << 20;
 pub(super) struct Errno(pub(super) i32);
 
 const NOT_FOUND: Errno = Errno(libc::ENOENT);
-const INVALID: Errno = Errno(libc::EINVAL);
 
 impl From<Error> for Errno {
     fn from(error: Error) -> Self {
@@ -429,8 +428,8 @@ impl Files {
                 self.put_aside(to, bytes, 0o600)
             }
             None if from == to => Ok(()),
-            // A method is called what its text says.
-            None => Err(INVALID),
+            // A method is called what its text says. Not `EINVAL`, of which `mv` says that a directory was moved into itself.
+            None => Err(Errno(libc::EPERM)),
         }
     }
 

@@ -159,6 +159,10 @@ fn errors_come_where_programs_look_and_nothing_is_lost() {
          cat $W/m/classes/Fan/.error; cat $W/m/classes/Fan/faster; echo; cat $W/m/changes/pending",
         "cp: failed to close '…/m/classes/Fan/faster': Invalid argument\n1:12: …\nfaster => self.speed := self.speed + 1\n",
     );
+    world.check(
+        "cd $W/m/classes/Fan && mv faster slower; cat faster",
+        "mv: cannot move 'faster' to 'slower': Operation not permitted\nfaster => self.speed := self.speed + 1",
+    );
 }
 
 /// Programs that do one thing with the method's file, in Python: `f` is a way to open it.
@@ -347,7 +351,7 @@ fn what_the_system_keeps_of_a_file_is_never_old() {
         &world,
         "import mmap, random, subprocess\n\
          random.seed(7); last = open(D + 'Fan/faster', 'rb').read(); wrong = []\n\
-         def text(i): return b'faster => %d %s' % (i, b'// ' + b'x' * random.choice([0, 1, 50, 5000, 9000]))\n\
+         def text(i): return b'/// x%s\\nfaster => %d' % (b'x' * random.choice([0, 1, 50, 5000, 9000]), i)\n\
          def by_mount(new): n = f(); os.write(n, new); os.close(n)\n\
          def by_rename(new):\n  open(D + 'Fan/.t', 'wb').write(new); os.rename(D + 'Fan/.t', D + 'Fan/faster')\n\
          def by_tree(new): subprocess.run(['beamtalk', '9p', 'write', 'agent/classes/Fan/faster'], input=new, check=True)\n\
