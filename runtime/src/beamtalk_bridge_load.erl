@@ -63,13 +63,14 @@ summary(Module, Beam) ->
 
 install_later(Modules) ->
     Classes = [Class || {_, _, #{meta := #{class := Class}}} <- Modules],
-    answered(attempt(fun() -> beamtalk_class:load_later(Modules) end), fun() -> #{<<"classes">> => names([], Classes)} end).
+    answered(attempt(fun() -> beamtalk_class:load_later(Modules) end), fun() -> #{<<"classes">> => names(Classes)} end).
 
 install(Modules) ->
     Classes = [Class || {_, _, #{class := Class}} <- Modules],
     Shapes = beamtalk_migration:shapes(Classes ++ late(Modules)),
     answered(attempt(fun() -> beamtalk_class:load_compiled(Modules) end), fun() ->
-        maps:merge(#{<<"classes">> => names(Modules, Classes)}, migrated(Shapes, Modules))
+        Late = late(Modules),
+        maps:merge(#{<<"classes">> => names(Classes ++ Late)}, migrated(Shapes, Modules, Late))
     end).
 
 answered(ok, Answer) -> {ok, Answer()};
@@ -83,8 +84,8 @@ attempt(Load) ->
     catch Class:Reason:Stack -> {error, beamtalk_error:from_caught(Class, Reason, Stack)}
     end.
 
-names(Modules, Known) ->
-    [atom_to_binary(Class) || Class <- lists:usort(Known ++ late(Modules))].
+names(Classes) ->
+    [atom_to_binary(Class) || Class <- lists:usort(Classes)].
 
 %% Classes of modules from disk, whose metadata shows only when they are loaded.
 late(Modules) ->
@@ -92,9 +93,9 @@ late(Modules) ->
 
 %% Classes that are new have no actors; nor has a class changed for them when only a method of it was replaced.
 %% Looking for actors costs a walk over all processes.
-migrated(Shapes, Modules) ->
+migrated(Shapes, Modules, Late) ->
     Existing = [Shape || {_, Fields} = Shape <- Shapes, Fields =/= none],
-    IsReplacement = late(Modules) =:= [] andalso lists:all(fun({_, _, Meta}) -> is_replacement(Meta) end, Modules),
+    IsReplacement = Late =:= [] andalso lists:all(fun({_, _, Meta}) -> is_replacement(Meta) end, Modules),
     case Existing =/= [] andalso (not IsReplacement orelse has_changed(Existing)) of
         false -> #{};
         true ->

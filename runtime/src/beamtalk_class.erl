@@ -86,12 +86,13 @@ has_other_slots(#{superclass := Super} = Meta, #{superclass := Super, slots := S
     Names(Slots) =/= Names(maps:get(slots, Meta, []));
 has_other_slots(_, _) -> true.
 
-%% The classes of modules. Only names are taken out of the table: the records are large.
+%% The classes of modules. Only names are taken out of the table: the records are large, and one that a match
+%% specification calls a function with is copied first.
 -spec classes_of([module()]) -> [name()].
 classes_of([]) -> [];
 classes_of(Modules) ->
     Wanted = maps:from_keys(Modules, wanted),
-    Rows = ets:select(beamtalk_classes, [{{'$1', '$2'}, [], [{{'$1', {map_get, module, '$2'}}}]}]),
+    Rows = ets:select(beamtalk_classes, [{{'$1', #{module => '$2'}}, [], [{{'$1', '$2'}}]}]),
     [Name || {Name, Module} <- Rows, is_map_key(Module, Wanted)].
 
 load_prepared(Prepared) ->

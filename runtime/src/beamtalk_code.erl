@@ -63,8 +63,7 @@ prepare_compiled({Module, Beam, Meta}, _Current) ->
 %% records, which are large, only the names are taken.
 -spec current() -> current().
 current() ->
-    maps:from_list(ets:select(beamtalk_classes, [{{'_', '$1'}, [], [{{{map_get, module, '$1'},
-                                                                      {map_get, code, '$1'}}}]}])).
+    maps:from_list(ets:select(beamtalk_classes, [{{'_', #{module => '$1', code => '$2'}}, [], [{{'$1', '$2'}}]}])).
 
 %% The same code under another module name, which is the first atom of the file.
 renamed(Slot, Beam) ->

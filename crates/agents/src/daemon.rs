@@ -8,6 +8,7 @@ mod hub;
 mod listen;
 mod notify;
 mod recover;
+mod rest;
 mod watch;
 
 use std::path::PathBuf;
@@ -21,7 +22,9 @@ pub(crate) use create::NEW_USAGE;
 pub(crate) use hub::Hub;
 pub(crate) use listen::Entrance;
 pub(crate) use recover::recover as recover_sessions;
+use rest::Rest;
 
+use crate::ages::{self, AgeWriter};
 use crate::config::{AuthMode, Config};
 use crate::error::Fatal;
 use crate::link::{DoorRules, LinkTarget, Links};
@@ -52,6 +55,8 @@ pub struct DaemonOptions {
     pub warn: fn(&str),
     /// Called when the socket answers.
     pub ready: fn(),
+    /// Called when there is nothing to do for a while: gives back memory.
+    pub rest: fn(),
 }
 
 /// Bring events to the disk a second after they came; an idle daemon does not wake for it.
@@ -92,7 +97,10 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
     let links = Links::new(options.workspace, options.rules);
     let hub = Hub::new(&namespace, places, config, options.auth, links)?;
     hub.find_asked_mail();
-    hub.links.start(&hub);
+    // Without it the mount asks.
+    let ages = AgeWriter::create(&namespace.directory)
+        .inspect_err(|error| tracing::warn!(%error, "no file for the version of the classes"));
+    hub.links.start(&hub, ages.ok());
     tokio::spawn(watch::run(Arc::clone(&hub)));
     let adopted = recover::recover(&hub, !options.no_resume).await;
     hub.go_on_asking();
@@ -110,12 +118,19 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
     let mut tidy = tokio::time::interval(TIDY);
     let mut sweep = tokio::time::interval(SWEEP);
     sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut rest = Rest::default();
     loop {
         tokio::select! {
             _ = interrupt.recv() => break,
             _ = terminate.recv() => break,
             _ = hangup.recv() => hub.reload(),
-            _ = sweep.tick() => hub.sweep(),
+            _ = sweep.tick() => {
+                hub.sweep();
+                if rest.is_due(rest::worked()) {
+                    (options.rest)();
+                    rest.gave_back(rest::worked());
+                }
+            }
             _ = tidy.tick() => {
                 let places = hub.places.clone();
                 // How much there is was up to the sessions: nobody waits for it.
@@ -130,6 +145,7 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
         .emit("daemon", "DaemonStopping", json!({"pid": std::process::id()}));
     hub.stop().await;
     listen::unbind(&namespace.directory);
+    ages::remove(&namespace.directory);
     drop(pid_file);
     tracing::info!("daemon stopped");
     Ok(())

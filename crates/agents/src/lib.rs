@@ -10,6 +10,7 @@
 )]
 
 mod access;
+mod ages;
 mod approvals;
 mod audit;
 mod bytelog;
@@ -41,6 +42,7 @@ mod tmux;
 mod tree;
 mod worktree;
 
+pub use ages::Ages;
 #[doc(hidden)]
 pub use config::read_strange_config;
 pub use config::{AuthMode, Backend, Config, Layers, Library};

@@ -26,6 +26,7 @@ pub use door::DoorRules;
 pub(crate) use known::{ClassText, Known, bare, without_side};
 pub(crate) use tell::entry_line;
 
+use crate::ages::AgeWriter;
 use crate::bytelog::Signal;
 use crate::daemon::Hub;
 use crate::error::refusal;
@@ -121,6 +122,8 @@ pub(crate) struct Link {
     /// Versions and times of files, by path.
     versions: Mutex<BTreeMap<String, Version>>,
     next_live: AtomicU64,
+    /// The owner's mount looks there whether what it keeps is still so.
+    ages: Option<Arc<AgeWriter>>,
 }
 
 struct Version {
@@ -158,7 +161,7 @@ impl Link {
             connection,
             requests: Semaphore::new(REQUESTS),
             number: self.next_live.fetch_add(1, Ordering::Relaxed),
-            known: Known::default(),
+            known: Known::new(self.ages.clone()),
             signal: Signal::default(),
         });
         let last = self.read_transcript(&live).await?;
@@ -176,6 +179,7 @@ impl Link {
         };
         live.ask(&request).await?;
         *lock(&self.live) = Some(Arc::clone(&live));
+        self.grow();
         tokio::spawn(self.clone().listen(Arc::clone(&live), events));
         live.know_actors();
         self.look_at_held();
@@ -241,11 +245,19 @@ impl Link {
             *current = None;
         }
         drop(current);
+        self.grow();
         // What it held nobody can answer now.
         if let (true, Some(hub)) = (self.key.is_empty(), self.hub.upgrade()) {
             hub.approvals.sync_held(&[]);
         }
         tracing::info!(workspace = %self.id, "the link to the workspace is lost");
+    }
+
+    /// Other classes are there, or none.
+    fn grow(&self) {
+        if let Some(ages) = &self.ages {
+            ages.grow();
+        }
     }
 
     /// Ask on the connection there is.
@@ -392,7 +404,13 @@ impl Links {
     }
 
     /// A link for the owner, or for a session whose directory lies in the project at `root`.
-    fn link(&self, hub: &Arc<Hub>, target: LinkTarget, session: Option<(&str, PathBuf)>) -> Arc<Link> {
+    fn link(
+        &self,
+        hub: &Arc<Hub>,
+        target: LinkTarget,
+        session: Option<(&str, PathBuf)>,
+        ages: Option<AgeWriter>,
+    ) -> Arc<Link> {
         let id = session.as_ref().map(|(id, _)| *id);
         Arc::new(Link {
             state: target.state,
@@ -410,6 +428,7 @@ impl Links {
             errors: Mutex::new(BTreeMap::new()),
             versions: Mutex::new(BTreeMap::new()),
             next_live: AtomicU64::new(1),
+            ages: ages.map(Arc::new),
         })
     }
 
@@ -420,9 +439,9 @@ impl Links {
     }
 
     /// Begin to look for the owner's workspace.
-    pub(crate) fn start(&self, hub: &Arc<Hub>) {
+    pub(crate) fn start(&self, hub: &Arc<Hub>, ages: Option<AgeWriter>) {
         if let Some(target) = self.target.clone() {
-            let link = self.link(hub, target, None);
+            let link = self.link(hub, target, None, ages);
             tokio::spawn(Arc::clone(&link).keep());
             *lock(&self.owner) = Some(link);
         }
@@ -448,7 +467,7 @@ impl Links {
         }
         let directory = hub.session(id).ok()?.with_record(|record| record.cwd.clone());
         let (target, root) = self.target_of(directory.as_ref())?;
-        let link = self.link(hub, target, Some((id, root)));
+        let link = self.link(hub, target, Some((id, root)), None);
         lock(&self.sessions).insert(id.to_owned(), Arc::clone(&link));
         Some(link)
     }

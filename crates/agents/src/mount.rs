@@ -4,6 +4,7 @@
 
 mod aside;
 mod files;
+mod numbers;
 mod snapshots;
 
 use std::collections::BTreeMap;
@@ -21,7 +22,9 @@ use fuser::{
     Session, TimeOrNow, WriteFlags,
 };
 
+use crate::ages::Ages;
 use files::{Errno, Files, Opening, Seen};
+use numbers::{Numbers, Reading};
 use snapshots::Listing;
 
 /// How long the kernel may believe what it was told of a class's files, so that who lists them and opens them next asks
@@ -30,81 +33,6 @@ const BELIEVED: Duration = Duration::from_millis(10);
 const THREADS: usize = 4;
 /// How long a read waits before it is looked whether its reader still wants it.
 const SLICE: Duration = Duration::from_millis(200);
-
-/// Numbers for paths, as long as the kernel knows them.
-struct Numbers {
-    by_number: BTreeMap<u64, (String, u64)>,
-    by_path: BTreeMap<String, u64>,
-    next: u64,
-}
-
-impl Numbers {
-    fn new() -> Self {
-        Numbers {
-            by_number: [(1, (String::new(), 1))].into(),
-            by_path: [(String::new(), 1)].into(),
-            next: 2,
-        }
-    }
-
-    fn path(&self, number: INodeNo) -> Result<String, Errno> {
-        let known = self.by_number.get(&number.0);
-        known.map(|(path, _)| path.clone()).ok_or(Errno(libc::ESTALE))
-    }
-
-    /// The number of a path that is only listed. The kernel will not give it back, so none is taken.
-    fn listed(&self, path: &str) -> INodeNo {
-        use std::hash::{DefaultHasher, Hash, Hasher};
-        INodeNo(self.by_path.get(path).copied().unwrap_or_else(|| {
-            let mut hasher = DefaultHasher::new();
-            path.hash(&mut hasher);
-            hasher.finish() | 1 << 63
-        }))
-    }
-
-    /// The number of a path, which the kernel will give back.
-    fn number(&mut self, path: &str) -> INodeNo {
-        let number = match self.by_path.get(path) {
-            Some(number) => *number,
-            None => {
-                let number = self.next;
-                self.next += 1;
-                self.by_path.insert(path.to_owned(), number);
-                self.by_number.insert(number, (path.to_owned(), 0));
-                number
-            }
-        };
-        if let Some((_, count)) = self.by_number.get_mut(&number) {
-            *count += 1;
-        }
-        INodeNo(number)
-    }
-
-    /// The kernel takes the file called `from` for the one called `to` from now on.
-    fn rename(&mut self, from: &str, to: &str) {
-        if let Some(number) = self.by_path.remove(from) {
-            self.by_path.insert(to.to_owned(), number);
-            if let Some((path, _)) = self.by_number.get_mut(&number) {
-                to.clone_into(path);
-            }
-        }
-    }
-
-    fn give_back(&mut self, number: u64, times: u64) {
-        let Some((path, count)) = self.by_number.get_mut(&number) else {
-            return;
-        };
-        *count = count.saturating_sub(times);
-        if *count == 0 && number != 1 {
-            let path = path.clone();
-            // Its path may have another number by now.
-            if self.by_path.get(&path) == Some(&number) {
-                self.by_path.remove(&path);
-            }
-            self.by_number.remove(&number);
-        }
-    }
-}
 
 struct Mounted {
     files: Arc<Files>,
@@ -223,13 +151,18 @@ impl Mounted {
 
     fn found(&self, path: &str) -> Result<FileAttr, Errno> {
         let seen = self.files.look(path)?;
-        let number = lock(&self.numbers).number(path);
+        let number = lock(&self.numbers).number(path, &seen);
         Ok(self.attributes(number, &seen))
     }
 
     fn seen(&self, number: INodeNo) -> Result<(String, FileAttr), Errno> {
         let path = self.path(number)?;
+        let fixed = lock(&self.numbers).fixed(number);
+        if let Some(seen) = fixed {
+            return Ok((path, self.attributes(number, &seen)));
+        }
         let seen = self.files.look(&path)?;
+        lock(&self.numbers).tell(number, &seen);
         Ok((path, self.attributes(number, &seen)))
     }
 
@@ -309,10 +242,13 @@ impl Filesystem for Mounted {
                 self.files.change_mode(&path, (mode & 0o777) as u16)?;
             }
             if let Some(size) = size {
+                lock(&self.numbers).before_writing(number)?;
                 self.files
                     .set_length(&path, handle.map(|handle| handle.0), size)?;
             }
-            self.seen(number)
+            let seen = self.seen(number);
+            lock(&self.numbers).untell(number);
+            seen
         };
         match change() {
             Ok((_, seen)) => reply.attr(&Duration::ZERO, &seen),
@@ -367,17 +303,37 @@ impl Filesystem for Mounted {
 
     fn open(&self, _: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         let how = opening(flags.0);
+        if how.writes
+            && let Err(error) = lock(&self.numbers).begin_writing(number)
+        {
+            return reply.error(errno(error));
+        }
         let opened = self.path(number).and_then(|path| self.files.open(&path, how));
-        // Who only reads has nothing to commit.
+        let mut numbers = lock(&self.numbers);
+        let (handle, content) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                if how.writes {
+                    numbers.could_not_write(number);
+                }
+                return reply.error(errno(error));
+            }
+        };
         let flags = if how.writes {
+            numbers.open_to_write(number, handle);
             FopenFlags::FOPEN_DIRECT_IO
         } else {
-            FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_NOFLUSH
+            let reading = content.map(|content| numbers.open_to_read(number, handle, &content));
+            // Who only reads has nothing to commit.
+            FopenFlags::FOPEN_NOFLUSH
+                | match reading.unwrap_or(Reading::Direct) {
+                    Reading::Direct => FopenFlags::FOPEN_DIRECT_IO,
+                    Reading::Anew => FopenFlags::empty(),
+                    Reading::Kept => FopenFlags::FOPEN_KEEP_CACHE,
+                }
         };
-        match opened {
-            Ok(handle) => reply.opened(FileHandle(handle), flags),
-            Err(error) => reply.error(errno(error)),
-        }
+        drop(numbers);
+        reply.opened(FileHandle(handle), flags);
     }
 
     fn create(
@@ -393,7 +349,9 @@ impl Filesystem for Mounted {
         let created = || {
             let path = self.child(parent, name)?;
             let handle = self.files.create(&path, (mode & 0o777) as u16, opening(flags))?;
-            Ok::<_, Errno>((handle, self.found(&path)?))
+            let found = self.found(&path)?;
+            lock(&self.numbers).open_to_write(found.ino, handle);
+            Ok::<_, Errno>((handle, found))
         };
         match created() {
             Ok((handle, seen)) => reply.created(
@@ -478,7 +436,7 @@ impl Filesystem for Mounted {
     fn release(
         &self,
         _: &Request,
-        _: INodeNo,
+        number: INodeNo,
         handle: FileHandle,
         _: OpenFlags,
         _: Option<LockOwner>,
@@ -486,6 +444,7 @@ impl Filesystem for Mounted {
         reply: ReplyEmpty,
     ) {
         self.files.release(handle.0);
+        lock(&self.numbers).close(number, handle.0);
         reply.ok();
     }
 
@@ -557,7 +516,7 @@ impl Filesystem for Mounted {
             let number = if is_dot {
                 number
             } else {
-                lock(&self.numbers).number(&path)
+                lock(&self.numbers).number(&path, seen)
             };
             let attributes = self.attributes(number, seen);
             let is_full = reply.add(number, at + 1, name, &believed(&path), &attributes, Generation(0));
@@ -588,9 +547,15 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Mount a tree, attached twice, at `directory`. The second connection is for those who wait.
-    pub fn new(tree: Attachment, live: Attachment, directory: &Path) -> std::io::Result<Self> {
-        let files = Arc::new(Files::new(tree, live));
+    /// Mount a tree, attached twice, at `directory`. The second connection is for those who wait. `ages` are the
+    /// daemon's own, for who comes in by its main door.
+    pub fn new(
+        tree: Attachment,
+        live: Attachment,
+        ages: Option<Ages>,
+        directory: &Path,
+    ) -> std::io::Result<Self> {
+        let files = Arc::new(Files::new(tree, live, ages));
         let mounted = Mounted {
             files: Arc::clone(&files),
             numbers: Mutex::new(Numbers::new()),

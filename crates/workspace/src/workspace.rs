@@ -128,7 +128,6 @@ impl Stop {
 }
 
 /// What is told of a change that came or went.
-#[derive(Clone)]
 pub(crate) struct PendingChange {
     class: String,
     selector: Option<String>,
@@ -303,37 +302,48 @@ impl Workspace {
         let Ok(log) = self.changes.try_borrow() else {
             return;
         };
-        let now: BTreeMap<u64, PendingChange> = log
-            .select(|entry| entry.is_pending() && entry.is_durable())
-            .into_iter()
-            .map(|entry| {
-                let change = PendingChange {
-                    class: entry.class,
-                    selector: entry.selector,
-                    file: entry.source_file,
-                    author: entry.author,
-                };
-                (entry.seq, change)
-            })
+        let mut told = self.pending_told.borrow_mut();
+        let now: BTreeMap<u64, &crate::changes::Entry> = log
+            .pending()
+            .filter(|entry| entry.is_durable())
+            .map(|entry| (entry.seq, entry))
             .collect();
-        drop(log);
-        let before = std::mem::replace(&mut *self.pending_told.borrow_mut(), now.clone());
-        let gone = before.iter().filter(|(seq, _)| !now.contains_key(seq));
-        let gone = gone.map(|(seq, change)| ChangesEvent::Retired {
-            seq: *seq,
-            class: change.class.clone(),
-            selector: change.selector.clone(),
-            file: change.file.clone(),
-        });
-        let new = now.iter().filter(|(seq, _)| !before.contains_key(seq));
-        let new = new.map(|(seq, change)| ChangesEvent::Added {
-            seq: *seq,
-            class: change.class.clone(),
-            selector: change.selector.clone(),
-            file: change.file.clone(),
-            author: change.author.clone(),
-        });
-        for event in gone.chain(new) {
+        let gone: Vec<u64> = told
+            .keys()
+            .copied()
+            .filter(|seq| !now.contains_key(seq))
+            .collect();
+        let mut events = Vec::new();
+        for seq in gone {
+            if let Some(change) = told.remove(&seq) {
+                events.push(ChangesEvent::Retired {
+                    seq,
+                    class: change.class,
+                    selector: change.selector,
+                    file: change.file,
+                });
+            }
+        }
+        for (seq, entry) in now {
+            told.entry(seq).or_insert_with(|| {
+                let change = PendingChange {
+                    class: entry.class.clone(),
+                    selector: entry.selector.clone(),
+                    file: entry.source_file.clone(),
+                    author: entry.author.clone(),
+                };
+                events.push(ChangesEvent::Added {
+                    seq,
+                    class: change.class.clone(),
+                    selector: change.selector.clone(),
+                    file: change.file.clone(),
+                    author: change.author.clone(),
+                });
+                change
+            });
+        }
+        drop((told, log));
+        for event in events {
             self.publish(&Told::Changes(event));
         }
     }

@@ -9,6 +9,7 @@ use beamtalk_wire::requests::{Actors, BrowseClass, ListClasses};
 use beamtalk_wire::{ErrorKind, Side};
 
 use super::{Failure, Live, lock};
+use crate::ages::AgeWriter;
 
 /// How much of the Transcript, and how many entries of the change log, a follower may be behind.
 const TRANSCRIPT_BYTES: usize = 4 << 20;
@@ -200,6 +201,8 @@ struct Living {
 
 #[derive(Default)]
 pub(crate) struct Known {
+    /// Where it is told that something was heard of a class.
+    ages: Option<Arc<AgeWriter>>,
     classes: Mutex<Classes>,
     actors: Mutex<Living>,
     pub(crate) transcript: Scroll,
@@ -207,12 +210,27 @@ pub(crate) struct Known {
 }
 
 impl Known {
+    pub(crate) fn new(ages: Option<Arc<AgeWriter>>) -> Self {
+        Known {
+            ages,
+            ..Known::default()
+        }
+    }
+
     /// A class is another, is new or is gone.
     pub(crate) fn forget_class(&self, class: &str) {
         let mut classes = lock(&self.classes);
         classes.age += 1;
         classes.names = None;
         classes.texts.remove(class);
+        drop(classes);
+        self.grow();
+    }
+
+    fn grow(&self) {
+        if let Some(ages) = &self.ages {
+            ages.grow();
+        }
     }
 
     /// Grows with everything that is heard of any class.
@@ -231,6 +249,7 @@ impl Known {
         classes.names = None;
         classes.texts.clear();
         drop(classes);
+        self.grow();
         self.forget_actors();
     }
 

@@ -11,6 +11,7 @@ use beamtalk_ninep::{Attachment, Error, File, Stat, mode};
 
 use super::aside::{Shelf, is_temporary, takes_asides};
 use super::snapshots::{Listing, Snapshots};
+use crate::ages::Ages;
 use crate::error::errno_of;
 use crate::tree::names;
 
@@ -22,7 +23,6 @@ const LARGEST: usize = 16 << 20;
 pub(super) struct Errno(pub(super) i32);
 
 const NOT_FOUND: Errno = Errno(libc::ENOENT);
-const INVALID: Errno = Errno(libc::EINVAL);
 
 impl From<Error> for Errno {
     fn from(error: Error) -> Self {
@@ -47,6 +47,8 @@ pub(super) struct Seen {
     pub(super) changed: SystemTime,
     /// Streams, ctl and rpc files: never kept, never collected.
     pub(super) is_live: bool,
+    /// What is in it, where that is kept.
+    pub(super) content: Option<Arc<Vec<u8>>>,
 }
 
 impl Seen {
@@ -57,6 +59,7 @@ impl Seen {
             length: 0,
             changed: SystemTime::UNIX_EPOCH,
             is_live: false,
+            content: None,
         }
     }
 
@@ -67,6 +70,7 @@ impl Seen {
             length: stat.length,
             changed: SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(stat.mtime.into()),
             is_live: stat.qid.version == 0 && !stat.is_directory(),
+            content: None,
         }
     }
 }
@@ -75,6 +79,8 @@ impl Seen {
 enum Handle {
     /// Goes through as it is.
     Live(Arc<Mutex<File>>, Arc<File>),
+    /// Is only read.
+    Kept(Arc<Vec<u8>>),
     Document(Document),
 }
 
@@ -124,11 +130,11 @@ fn only_aside(path: &str) -> bool {
 }
 
 impl Files {
-    pub(super) fn new(tree: Attachment, live: Attachment) -> Self {
+    pub(super) fn new(tree: Attachment, live: Attachment, ages: Option<Ages>) -> Self {
         Files {
             tree,
             live,
-            snapshots: Snapshots::default(),
+            snapshots: Snapshots::new(ages),
             handles: Mutex::default(),
             shelf: Mutex::default(),
         }
@@ -147,6 +153,7 @@ impl Files {
                 length: aside.bytes.len() as u64,
                 changed: aside.changed,
                 is_live: false,
+                content: None,
             });
         }
         let (directory, name) = split(path);
@@ -155,7 +162,7 @@ impl Files {
         }
         if let Some(snapshot) = self.snapshots.get(&self.tree, directory) {
             let found = snapshot.files.get(name);
-            return found.map(|(seen, _)| seen.clone()).ok_or(NOT_FOUND);
+            return found.cloned().ok_or(NOT_FOUND);
         }
         Ok(Seen::of(&self.tree.stat(path)?))
     }
@@ -168,7 +175,7 @@ impl Files {
     fn kept(&self, path: &str) -> Option<Arc<Vec<u8>>> {
         let (directory, name) = split(path);
         let snapshot = self.snapshots.get(&self.tree, directory)?;
-        snapshot.files.get(name)?.1.clone()
+        snapshot.files.get(name)?.content.clone()
     }
 
     fn keep(&self, handle: Handle) -> u64 {
@@ -179,8 +186,8 @@ impl Files {
         number
     }
 
-    /// Open a file that exists.
-    pub(super) fn open(&self, path: &str, how: Opening) -> Result<u64, Errno> {
+    /// Open a file that exists. Answers its content too, where that is kept.
+    pub(super) fn open(&self, path: &str, how: Opening) -> Result<(u64, Option<Arc<Vec<u8>>>), Errno> {
         let kept = lock(&self.shelf).get(path).map(|aside| aside.bytes.clone());
         if let Some(bytes) = kept {
             let bytes = if how.truncates { Vec::new() } else { bytes };
@@ -192,19 +199,13 @@ impl Files {
                 is_aside: true,
                 is_append_only: false,
             };
-            return Ok(self.keep(Handle::Document(document)));
+            return Ok((self.keep(Handle::Document(document)), None));
         }
         if !how.writes
             && let Some(content) = self.kept(path)
         {
-            return Ok(self.keep(Handle::Document(Document {
-                path: path.to_owned(),
-                bytes: content.as_ref().clone(),
-                is_dirty: false,
-                appends: false,
-                is_aside: false,
-                is_append_only: false,
-            })));
+            let handle = self.keep(Handle::Kept(Arc::clone(&content)));
+            return Ok((handle, Some(content)));
         }
         let mode = match (how.reads, how.writes) {
             (true, true) => 2,
@@ -216,7 +217,7 @@ impl Files {
             let file = self.live.open(path, mode)?;
             let writer = file.writer();
             let handle = Handle::Live(Arc::new(Mutex::new(file)), Arc::new(writer));
-            return Ok(self.keep(handle));
+            return Ok((self.keep(handle), None));
         }
         // Opened once for what may be done with it, so that a refusal comes now.
         let mut file = self.tree.open(path, mode)?;
@@ -237,7 +238,7 @@ impl Files {
             is_aside: false,
             is_append_only: stat.mode & mode::APPEND != 0,
         };
-        Ok(self.keep(Handle::Document(document)))
+        Ok((self.keep(Handle::Document(document)), None))
     }
 
     /// Make a file. It exists for others when it was written.
@@ -272,23 +273,22 @@ impl Files {
     }
 
     pub(super) fn read(&self, handle: u64, offset: u64, count: u32) -> Result<Vec<u8>, Errno> {
-        match lock(&self.handles).1.get(&handle) {
-            Some(Handle::Document(document)) => {
-                let start = usize::try_from(offset)
-                    .unwrap_or(usize::MAX)
-                    .min(document.bytes.len());
-                let end = start.saturating_add(count as usize).min(document.bytes.len());
-                Ok(document.bytes.get(start..end).unwrap_or_default().to_vec())
-            }
-            _ => Err(Errno(libc::EBADF)),
-        }
+        let handles = lock(&self.handles);
+        let bytes = match handles.1.get(&handle) {
+            Some(Handle::Document(document)) => &document.bytes,
+            Some(Handle::Kept(content)) => content.as_ref(),
+            Some(Handle::Live(..)) | None => return Err(Errno(libc::EBADF)),
+        };
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+        let end = start.saturating_add(count as usize).min(bytes.len());
+        Ok(bytes.get(start..end).unwrap_or_default().to_vec())
     }
 
     pub(super) fn write(&self, handle: u64, offset: u64, data: &[u8]) -> Result<(), Errno> {
         let live = {
             let mut handles = lock(&self.handles);
             match handles.1.get_mut(&handle) {
-                None => return Err(Errno(libc::EBADF)),
+                None | Some(Handle::Kept(_)) => return Err(Errno(libc::EBADF)),
                 Some(Handle::Live(_, writer)) => Some((Arc::clone(writer), offset)),
                 Some(Handle::Document(document)) if document.is_append_only => None,
                 Some(Handle::Document(document)) => return document.write(offset, data),
@@ -428,8 +428,8 @@ impl Files {
                 self.put_aside(to, bytes, 0o600)
             }
             None if from == to => Ok(()),
-            // A method is called what its text says.
-            None => Err(INVALID),
+            // A method is called what its text says. Not `EINVAL`, of which `mv` says that a directory was moved into itself.
+            None => Err(Errno(libc::EPERM)),
         }
     }
 

@@ -1,27 +1,29 @@
 //! The files of classes as they were when their directory was read, so that a program that reads them all costs one
 //! question for each file and not eight.
 //!
-//! Nothing here is believed by time. Before a snapshot is used the daemon is asked for the version of `classes`, which
-//! grows with everything it hears of any class; if that has changed, for the version of the class.
+//! Nothing here is believed by time. Before a snapshot is used it is looked up what the version of `classes` is, which
+//! grows with everything the daemon hears of any class: the daemon is asked, or its file is read if it was asked just
+//! now. If that has changed, the daemon is asked for the version of the class.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use beamtalk_ninep::{Attachment, Error, Qid, Reply, Request};
 
 use super::aside::takes_asides;
 use super::files::{Errno, Seen};
 use super::lock;
+use crate::ages::Ages;
 
 /// Bytes of all of them together.
 const ROOM: usize = 64 << 20;
-
-/// What is known of a file, with its content if it could be read.
-type Known = (Seen, Option<Arc<Vec<u8>>>);
+/// What follows a question so soon belongs to the same piece of work: less than it takes the daemon to hear of a change.
+const PIECE: Duration = Duration::from_millis(5);
 
 /// The files of one directory, by name.
 pub(super) struct Snapshot {
-    pub(super) files: BTreeMap<String, Known>,
+    pub(super) files: BTreeMap<String, Seen>,
     /// The class they are of, with its version.
     class: Qid,
     bytes: usize,
@@ -30,7 +32,7 @@ pub(super) struct Snapshot {
 struct Kept {
     snapshot: Arc<Snapshot>,
     /// The version of all classes for which it was right.
-    age: u32,
+    age: u64,
 }
 
 #[derive(Default)]
@@ -39,11 +41,14 @@ struct Shelf {
     bytes: usize,
 }
 
-#[derive(Default)]
 pub(super) struct Snapshots {
     kept: Mutex<Shelf>,
-    /// A fid of `classes`.
+    /// The daemon's file of the version of all classes.
+    ages: Option<Ages>,
+    /// A fid of `classes`, by which the daemon is asked.
     classes: Mutex<Option<u32>>,
+    /// When it was asked last.
+    asked: Mutex<Option<Instant>>,
 }
 
 /// The directory of the class to which one of its two directories of methods belongs.
@@ -52,8 +57,34 @@ fn class_of(directory: &str) -> &str {
 }
 
 impl Snapshots {
-    /// The version of all classes together.
-    fn age(&self, tree: &Attachment) -> Result<u32, Error> {
+    pub(super) fn new(ages: Option<Ages>) -> Self {
+        Snapshots {
+            kept: Mutex::default(),
+            ages,
+            classes: Mutex::default(),
+            asked: Mutex::default(),
+        }
+    }
+
+    /// The version of all classes together. The daemon is asked at the beginning of a piece of work, and so has taken in
+    /// what it was told before; what grows while the work goes on is seen in its file.
+    fn age(&self, tree: &Attachment) -> Result<u64, Error> {
+        let written = || self.ages.as_ref().and_then(Ages::now);
+        let mut asked = lock(&self.asked);
+        if asked.is_some_and(|asked| asked.elapsed() < PIECE)
+            && let Some(age) = written()
+        {
+            return Ok(age);
+        }
+        // Whoever comes meanwhile waits: it is asked once for all of them.
+        let version = self.ask(tree)?;
+        *asked = Some(Instant::now());
+        drop(asked);
+        // Never what the file says: the two count apart.
+        Ok(written().unwrap_or(u64::from(version) | 1 << 63))
+    }
+
+    fn ask(&self, tree: &Attachment) -> Result<u32, Error> {
         let mut fid = lock(&self.classes);
         let number = match *fid {
             Some(number) => number,
@@ -124,12 +155,18 @@ impl Snapshots {
             }
         }
         let mut bytes = 0;
-        let files: BTreeMap<String, Known> = stats
+        let files: BTreeMap<String, Seen> = stats
             .iter()
             .map(|stat| {
                 let content = contents.remove(stat.name.as_str()).map(Arc::new);
                 bytes += stat.name.len() + content.as_ref().map_or(0, |content| content.len());
-                (stat.name.clone(), (Seen::of(stat), content))
+                (
+                    stat.name.clone(),
+                    Seen {
+                        content,
+                        ..Seen::of(stat)
+                    },
+                )
             })
             .collect();
         let snapshot = Arc::new(Snapshot { files, class, bytes });
@@ -149,7 +186,7 @@ pub(super) type Listing = Vec<(String, Seen)>;
 
 impl Snapshot {
     fn listing(&self) -> Listing {
-        let entry = |(name, (seen, _)): (&String, &(Seen, _))| (name.clone(), seen.clone());
+        let entry = |(name, seen): (&String, &Seen)| (name.clone(), seen.clone());
         self.files.iter().map(entry).collect()
     }
 }

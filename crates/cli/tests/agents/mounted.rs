@@ -159,6 +159,10 @@ fn errors_come_where_programs_look_and_nothing_is_lost() {
          cat $W/m/classes/Fan/.error; cat $W/m/classes/Fan/faster; echo; cat $W/m/changes/pending",
         "cp: failed to close '…/m/classes/Fan/faster': Invalid argument\n1:12: …\nfaster => self.speed := self.speed + 1\n",
     );
+    world.check(
+        "cd $W/m/classes/Fan && mv faster slower; cat faster",
+        "mv: cannot move 'faster' to 'slower': Operation not permitted\nfaster => self.speed := self.speed + 1",
+    );
 }
 
 /// Programs that do one thing with the method's file, in Python: `f` is a way to open it.
@@ -336,6 +340,41 @@ fn what_is_kept_of_a_class_is_never_old() {
         "cat $W/m/classes/Fan/faster",
         "cat: …/m/classes/Fan/faster: Cannot send after transport endpoint shutdown\n[1]\n",
     );
+}
+
+/// The system keeps what was read from files that nobody changes. Every open sees what was saved last, in whatever
+/// length; who has the file open goes on with what it was; and a save that fails changes nothing of it.
+#[test]
+fn what_the_system_keeps_of_a_file_is_never_old() {
+    let Some(world) = mounted() else { return };
+    let (said, status) = python(
+        &world,
+        "import mmap, random, subprocess\n\
+         random.seed(7); last = open(D + 'Fan/faster', 'rb').read(); wrong = []\n\
+         def text(i): return b'/// x%s\\nfaster => %d' % (b'x' * random.choice([0, 1, 50, 5000, 9000]), i)\n\
+         def by_mount(new): n = f(); os.write(n, new); os.close(n)\n\
+         def by_rename(new):\n  open(D + 'Fan/.t', 'wb').write(new); os.rename(D + 'Fan/.t', D + 'Fan/faster')\n\
+         def by_tree(new): subprocess.run(['beamtalk', '9p', 'write', 'agent/classes/Fan/faster'], input=new, check=True)\n\
+         def fails(new):\n  n = f(); os.write(n, b'(' + new)\n  try: os.close(n)\n  except OSError: return\n  wrong.append('saved')\n\
+         for i in range(120):\n\
+         \x20 held = f(how=os.O_RDONLY); first = os.pread(held, 3, 0)\n\
+         \x20 list(os.scandir(D + 'Fan')); old, new = last, text(i)\n\
+         \x20 how = random.choice([by_mount, by_mount, by_rename, by_tree, fails]); how(new)\n\
+         \x20 if how is not fails: last = new\n\
+         \x20 for _ in range(2):\n\
+         \x20   seen = open(D + 'Fan/faster', 'rb').read()\n\
+         \x20   if seen != last: wrong.append((i, how.__name__, len(seen), len(last)))\n\
+         \x20   if os.stat(D + 'Fan/faster').st_size != len(last): wrong.append((i, 'length'))\n\
+         \x20 n = f(how=os.O_RDONLY)\n\
+         \x20 try:\n\
+         \x20   if bytes(mmap.mmap(n, 0, prot=mmap.PROT_READ, flags=mmap.MAP_PRIVATE)) != last: wrong.append((i, 'mapped'))\n\
+         \x20 except OSError: pass\n\
+         \x20 os.close(n)\n\
+         \x20 if os.pread(held, 1 << 20, 0) not in (old, last): wrong.append((i, 'held'))\n\
+         \x20 os.close(held)\n\
+         print(wrong)",
+    );
+    assert_eq!((said.as_str(), status), ("[]\n", 0));
 }
 
 #[test]

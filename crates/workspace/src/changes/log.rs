@@ -134,17 +134,40 @@ impl ChangeLog {
         if open.is_empty() || !entry.flushable || entry.is_whole_file {
             return Ok(base);
         }
+        if let Some(selector) = &entry.selector {
+            let key = Key::method(&entry.class, entry.side == Some(Side::Class), selector);
+            let known = self.base_of_method(&open, &key)?;
+            return Ok(known.unwrap_or(base));
+        }
         // Nothing that stands beside a class is in its text.
-        let is_of_text = |one: &&Entry| entry.selector.is_some() || !one.is_extension;
-        let open: Vec<&Entry> = open.into_iter().filter(is_of_text).collect();
+        let open: Vec<&Entry> = open.into_iter().filter(|one| !one.is_extension).collect();
         let texts = self.texts(&open)?;
         // The latest creation or removal speaks of the file as a whole.
         let bases = plan::bases(&pending_of(&texts));
-        if let Some(selector) = &entry.selector {
-            let key = Key::method(&entry.class, entry.side == Some(Side::Class), selector);
-            return Ok(bases.get(&key).cloned().unwrap_or(base));
-        }
         Ok(base.map(|base| plan::with_definitions(&base, &bases)))
+    }
+
+    /// The base that open entries hold for a method, if one of them does. Only what speaks of it is read, the latest
+    /// first: of a method that is changed often there are many entries.
+    fn base_of_method(&self, open: &[&Entry], key: &Key) -> Result<Option<Option<String>>, ChangeError> {
+        for one in open.iter().rev() {
+            match (&one.selector, one.kind) {
+                (Some(selector), _) => {
+                    if Key::method(&one.class, one.side == Some(Side::Class), selector) == *key {
+                        return Ok(Some(self.base(one)?));
+                    }
+                }
+                (None, Kind::NewClass | Kind::RemoveClass) if !one.is_whole_file => {
+                    let base = self.base(one)?.unwrap_or_default();
+                    let before = Outline::of_file(&base);
+                    if before.keys().any(|known| known == key) {
+                        return Ok(Some(before.text_of(key)));
+                    }
+                }
+                (None, _) => {}
+            }
+        }
+        Ok(None)
     }
 
     /// The source of a method as this log changed it last, since the start.
@@ -361,7 +384,7 @@ impl ChangeLog {
         Ok(diff::unified([&names[0], &names[1]], &old, &new))
     }
 
-    fn pending(&self) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn pending(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| entry.is_pending())
     }
 
@@ -723,11 +746,15 @@ impl ChangeLog {
         if self.entries.len() <= self.limit + ARCHIVE_BATCH {
             return Ok(());
         }
-        let mut surplus = self.entries.len() - self.limit;
         let last = self.entries.last().map(|entry| entry.seq);
+        let is_old = |entry: &Entry| !entry.is_open() && Some(entry.seq) != last;
+        if !self.entries.iter().any(is_old) {
+            return Ok(());
+        }
+        let mut surplus = self.entries.len() - self.limit;
         let (mut old, mut kept) = (Vec::new(), Vec::new());
         for entry in &self.entries {
-            if surplus > 0 && !entry.is_open() && Some(entry.seq) != last {
+            if surplus > 0 && is_old(entry) {
                 surplus -= 1;
                 old.push(entry.clone());
             } else {

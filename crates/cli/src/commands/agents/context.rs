@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use beamtalk_agents::{Door, Proof, candidates, connect};
+use beamtalk_agents::{Ages, Door, Proof, candidates, connect};
 use beamtalk_ninep::{Attachment, Error};
 use serde_json::Value;
 
@@ -162,6 +162,12 @@ impl Client {
     /// A connection and a second handle on its socket, by which another thread can end it.
     pub(super) fn tree_and_socket(&self) -> Result<(Attachment, UnixStream), Failure> {
         self.enter("agents", self.timeout)
+    }
+
+    /// The version of the classes that are seen without a token.
+    pub(super) fn ages(&self) -> Option<Ages> {
+        let proof = Proof::from_environment(self.token_file.as_deref()).ok()?;
+        (proof == Proof::AsNeeded).then(|| Ages::open(&self.living_namespace()))?
     }
 
     /// The whole tree, for as long as it takes.

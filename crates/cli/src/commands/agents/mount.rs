@@ -109,7 +109,7 @@ const READY: &str = "BEAMTALK_MOUNT_READY";
 fn serve(client: &Client, directory: &Path) -> Result<Exit, Failure> {
     let (tree, live) = (client.whole_tree()?, client.whole_tree()?);
     let failed = |error: std::io::Error| Failure::plain(format!("mount: {}: {error}", directory.display()));
-    let mounted = Mount::new(tree, live, directory).map_err(failed)?;
+    let mounted = Mount::new(tree, live, client.ages(), directory).map_err(failed)?;
     let (stopping, stop) = std::sync::mpsc::channel();
     let told = stopping.clone();
     let runtime = tokio::runtime::Builder::new_current_thread()
