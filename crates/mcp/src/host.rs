@@ -186,7 +186,10 @@ pub trait Host: 'static {
 
     /// A path of the project, resolved; an error where it leads out of it or to what is refused.
     fn inside(&self, path: &str) -> Result<String, HostError> {
-        Err(failure("path_denied", format!("'{path}' leads nowhere: there is no project here")))
+        Err(failure(
+            "path_denied",
+            format!("'{path}' leads nowhere: there is no project here"),
+        ))
     }
 }
 

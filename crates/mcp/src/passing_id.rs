@@ -96,9 +96,15 @@ mod tests {
     #[test]
     fn the_id_is_that_of_the_message_itself() {
         for (text, wanted) in [
-            (r#"{"jsonrpc":"2.0", "id" : 4 ,"method":"a","params":{"x":"aaaa"#, Some(json!(4))),
+            (
+                r#"{"jsonrpc":"2.0", "id" : 4 ,"method":"a","params":{"x":"aaaa"#,
+                Some(json!(4)),
+            ),
             (r#"{"id":"a\"b","x":"#, Some(json!("a\"b"))),
-            (r#"{"params":{"id":4,"x":[{"id":5}]},"method":"id","id":6}"#, Some(json!(6))),
+            (
+                r#"{"params":{"id":4,"x":[{"id":5}]},"method":"id","id":6}"#,
+                Some(json!(6)),
+            ),
             (r#"{"params":{"id":4},"x":"#, None),
             (r#"{"x":"id","id":[1],"id":2}"#, None),
             (r#"{"x":"\"id\":5,","y":1}"#, None),

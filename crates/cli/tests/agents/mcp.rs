@@ -340,7 +340,8 @@ fn a_client_in_a_session_speaks_through_its_door() {
     let since = std::time::Instant::now();
     let ended = loop {
         let (is_good, value) = ghost.call("evaluate", json!({"code": "x", "session": handle}));
-        if !is_good {
+        // One that ran when the variables went is stopped.
+        if !is_good && value["error"]["kind"] != "interrupted" {
             break value["error"].clone();
         }
         assert!(

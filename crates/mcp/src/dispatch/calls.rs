@@ -288,11 +288,10 @@ fn guard<H: Host>(
     let settings = &session.settings;
     arguments::check(&tools::schemas(tool.name)["input"], given).map_err(Box::new)?;
     let deeds = tool.deeds(given, session.host.own_session().as_deref());
-    let rate = session
-        .common
-        .rate
-        .borrow_mut()
-        .take(Instant::now(), deeds.class == Class::Destroy && is_first(call, given));
+    let rate = session.common.rate.borrow_mut().take(
+        Instant::now(),
+        deeds.class == Class::Destroy && is_first(call, given),
+    );
     if let Err(wait) = rate {
         let error = failure("rate_limited", "too many calls").detail("retry_after_ms", wait);
         return Err(Box::new(error.hint(format!("try again in {wait} ms"))));

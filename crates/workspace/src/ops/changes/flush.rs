@@ -48,7 +48,8 @@ pub(in crate::ops) async fn flush(
 async fn check_class(workspace: &Rc<Workspace>, class: &str) -> Result<(), ErrorBody> {
     let has_changes = {
         let log = workspace.changes.borrow();
-        !log.select(|entry| entry.is_open() && entry.class == class).is_empty()
+        !log.select(|entry| entry.is_open() && entry.class == class)
+            .is_empty()
     };
     if has_changes {
         return Ok(());
