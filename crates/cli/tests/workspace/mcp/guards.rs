@@ -215,6 +215,12 @@ fn a_yes_counts_once() {
         let would = plain.bad("kill_actor", json!({"actor": living[0]["pid"]}));
         assert_eq!(would["kind"], "confirmation_needed", "{would}");
     }
+    let mistaken = plain.bad("unload", json!({"class": "Lmap", "confirm": true}));
+    assert_eq!(mistaken["message"], "there is no class 'Lmap'");
+    assert!(
+        mistaken["hint"].as_str().expect("a hint").contains("'Lamp'"),
+        "{mistaken}"
+    );
     let mut asking = Mcp::that_can_ask(&home, &flags);
     for actor in &living {
         let mut call = json!({"name": "kill_actor", "arguments": {"actor": actor["pid"]}});

@@ -421,6 +421,21 @@ fn code_is_changed_live_and_written_to_its_file() {
     let mistaken = mcp.bad("flush", json!({"class": "Lmap"}));
     assert_eq!(mistaken["kind"], "class_not_found");
     assert_eq!(mistaken["message"], "there is no class 'Lmap'");
+    let other = mcp.bad("diff_change", json!({"class": "Lmap"}));
+    assert_eq!(
+        (&other["message"], &other["hint"]),
+        (&mistaken["message"], &mistaken["hint"])
+    );
+    let odd = mcp.bad("test", json!({"class": "Lamp", "method": "none"}));
+    assert!(
+        odd["hint"].as_str().expect("a hint").contains("list_tests"),
+        "{odd}"
+    );
+    let unknown = mcp.bad("diff_change", json!({"seq": 999}));
+    assert!(
+        unknown["hint"].as_str().expect("a hint").contains("list_changes"),
+        "{unknown}"
+    );
     assert!(
         mistaken["hint"].as_str().expect("a hint").contains("'Lamp'"),
         "{mistaken}"
