@@ -8,7 +8,11 @@ use crate::host::Host;
 
 /// The same error with something to do next.
 pub(crate) async fn advised<H: Host>(host: &H, mut error: Box<ErrorBody>) -> Box<ErrorBody> {
-    if error.hint.is_some() {
+    let own = error.hint.take();
+    // A command of the prompt is nothing that a client could give.
+    let is_command = own.as_ref().is_some_and(|hint| hint.starts_with(':'));
+    if own.is_some() && !is_command {
+        error.hint = own;
         return error;
     }
     error.hint = match error.kind.name() {
@@ -17,8 +21,14 @@ pub(crate) async fn advised<H: Host>(host: &H, mut error: Box<ErrorBody>) -> Box
             let named = named.map(str::to_owned).or_else(|| error.class.clone());
             Some(class_hint(host, named.as_deref()).await)
         }
+        "not_found" if is_command => {
+            Some("list_changes shows what is pending, diff_change what differs".to_owned())
+        }
         kind => of_kind(kind).map(str::to_owned),
     };
+    if let (None, Some(command)) = (&error.hint, own) {
+        error.hint = Some(format!("the person can, at the prompt: {command}"));
+    }
     error
 }
 
@@ -47,6 +57,7 @@ fn of_kind(kind: &str) -> Option<&'static str> {
         "class_name_mismatch" => "a class stands in a file that has its name and ends in .bt",
         "invalid_actor" | "actor_not_alive" => "list_actors shows those that live",
         "undefined_variable" => "evaluate assigns it; pass the session whose variables are meant",
+        "module_not_loaded" => "it is the name of a module as Erlang has it, such as lists",
         "no_source" => "docs tells what it does",
         _ => return None,
     })
@@ -73,5 +84,13 @@ mod tests {
         let own = Box::new(failure("class_not_found", "no").hint("own"));
         assert_eq!(advised(&host, own).await.hint.as_deref(), Some("own"));
         assert_eq!(advised(&host, failure("node_down", "no")).await.hint, None);
+        let terminal = |kind: &str| Box::new(failure(kind, "no").hint(":changes lists what is pending"));
+        let known = advised(&host, terminal("not_found")).await.hint;
+        assert!(known.expect("a hint").starts_with("list_changes"));
+        let other = advised(&host, terminal("conflict")).await.hint;
+        assert_eq!(
+            other.as_deref(),
+            Some("the person can, at the prompt: :changes lists what is pending")
+        );
     }
 }

@@ -85,6 +85,9 @@ pub struct Program {
 }
 
 /// The world as the server sees it. Dropping a future that waits for an evaluation interrupts it.
+///
+/// Only the first three have to be answered: a host that says nothing else has no documentation, no project, no loop and
+/// no agents.
 pub trait Host: 'static {
     /// Perform an operation in the workspace. One that reads is tried again when the connection was lost.
     fn ask<O: Operation>(&self, request: &O) -> impl Future<Output = Result<Asked<O::Answer>, HostError>>;
@@ -97,10 +100,14 @@ pub trait Host: 'static {
 
     /// Listen to these channels and to the state of these actors too, from now on: when this ends what happens there
     /// is told, if a workspace runs. Says whether one was found again, so that anything may have changed meanwhile.
-    fn watch(&self, channels: &[Channel], actors: &[String]) -> impl Future<Output = bool>;
+    fn watch(&self, _channels: &[Channel], _actors: &[String]) -> impl Future<Output = bool> {
+        async { false }
+    }
 
     /// Write down that a tool was called, if there is a workspace.
-    fn record(&self, call: McpCall) -> impl Future<Output = ()>;
+    fn record(&self, _call: McpCall) -> impl Future<Output = ()> {
+        async {}
+    }
 
     /// Hand a client's answers to work that asked it; an error where there is no such work. None of the workspace's asks.
     fn answer_job(&self, job: &str, _: &Map<String, Value>) -> impl Future<Output = Result<(), HostError>> {
@@ -117,44 +124,73 @@ pub trait Host: 'static {
     }
 
     /// What must never be sent.
-    fn secrets(&self) -> Vec<String>;
+    fn secrets(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// The built-in documentation.
-    fn search_docs(&self, query: &str, kind: Option<&str>, limit: usize) -> Vec<DocHit>;
+    fn search_docs(&self, _query: &str, _kind: Option<&str>, _limit: usize) -> Vec<DocHit> {
+        Vec::new()
+    }
     /// A page, or a class of the library, as Markdown.
-    fn doc(&self, topic: &str, selector: Option<&str>) -> Option<String>;
+    fn doc(&self, _topic: &str, _selector: Option<&str>) -> Option<String> {
+        None
+    }
     /// The names of the pages.
-    fn doc_topics(&self) -> Vec<(String, String)>;
+    fn doc_topics(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
 
     /// Check the files of the project, or one of them.
-    fn lint(&self, path: Option<&str>) -> impl Future<Output = Result<Vec<Diagnostic>, HostError>>;
+    fn lint(&self, _path: Option<&str>) -> impl Future<Output = Result<Vec<Diagnostic>, HostError>> {
+        async { Ok(Vec::new()) }
+    }
 
     /// How many expressions of these files have a type, and how many there are.
-    fn type_coverage(&self, path: Option<&str>) -> impl Future<Output = Result<(u64, u64), HostError>>;
+    fn type_coverage(&self, _path: Option<&str>) -> impl Future<Output = Result<(u64, u64), HostError>> {
+        async { Ok((0, 0)) }
+    }
 
     /// The packages of the project: itself, what it depends on, the library.
-    fn packages(&self) -> impl Future<Output = Result<Vec<PackageRow>, HostError>>;
+    fn packages(&self) -> impl Future<Output = Result<Vec<PackageRow>, HostError>> {
+        async { Ok(Vec::new()) }
+    }
 
     /// The classes of a package; `None` where there is no such package.
     fn package_classes(
         &self,
-        package: &str,
-    ) -> impl Future<Output = Result<Option<Vec<PackageClass>>, HostError>>;
+        _package: &str,
+    ) -> impl Future<Output = Result<Option<Vec<PackageClass>>, HostError>> {
+        async { Ok(None) }
+    }
 
     /// Run a program in a sandbox: what it said, and how it ended.
-    fn execute(&self, program: Program) -> impl Future<Output = Result<(String, i64), HostError>>;
+    fn execute(&self, _program: Program) -> impl Future<Output = Result<(String, i64), HostError>> {
+        async { Err(failure("agents_unavailable", "there are no agents here")) }
+    }
 
     /// Ask the loop of the project.
-    fn loop_command(&self, command: LoopCommand) -> impl Future<Output = Result<Value, HostError>>;
+    fn loop_command(&self, _command: LoopCommand) -> impl Future<Output = Result<Value, HostError>> {
+        async { Err(failure("loop_not_running", "there is no loop here")) }
+    }
 
     /// Do something in the agents' file tree, with the caller's level.
-    fn tree(&self, act: TreeAct) -> impl Future<Output = Result<String, HostError>>;
+    fn tree(&self, _act: TreeAct) -> impl Future<Output = Result<String, HostError>> {
+        async { Err(failure("agents_unavailable", "there are no agents here")) }
+    }
 
     /// The agent session that the client is, if it is one.
-    fn own_session(&self) -> Option<String>;
+    fn own_session(&self) -> Option<String> {
+        None
+    }
 
     /// A path of the project, resolved; an error where it leads out of it or to what is refused.
-    fn inside(&self, path: &str) -> Result<String, HostError>;
+    fn inside(&self, path: &str) -> Result<String, HostError> {
+        Err(failure(
+            "path_denied",
+            format!("'{path}' leads nowhere: there is no project here"),
+        ))
+    }
 }
 
 /// An error of ours with the kind that tools know.

@@ -17,6 +17,7 @@ mod host;
 mod http;
 mod lines;
 mod message;
+mod passing_id;
 mod progress;
 mod prompts;
 mod record;

@@ -2,13 +2,16 @@
 
 use std::io::{BufRead, ErrorKind};
 
-use crate::message::{HEAD_BYTES, LINE_LIMIT};
+use serde_json::Value;
+
+use crate::message::LINE_LIMIT;
+use crate::passing_id::PassingId;
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
     Text(Vec<u8>),
-    /// Its first bytes.
-    TooLong(Vec<u8>),
+    /// Its id, if it has one.
+    TooLong(Option<Value>),
 }
 
 pub struct LineReader<R> {
@@ -23,9 +26,9 @@ impl<R: BufRead> LineReader<R> {
     /// The next line that is not blank; `None` at the end.
     pub fn read(&mut self) -> std::io::Result<Option<Line>> {
         loop {
-            let (line, is_long, is_end) = self.piece()?;
-            if is_long {
-                return Ok(Some(Line::TooLong(line)));
+            let (line, long, is_end) = self.piece()?;
+            if let Some(id) = long {
+                return Ok(Some(Line::TooLong(id.found())));
             }
             if !line.iter().all(u8::is_ascii_whitespace) {
                 return Ok(Some(Line::Text(line)));
@@ -36,10 +39,10 @@ impl<R: BufRead> LineReader<R> {
         }
     }
 
-    /// What stands before the next line feed: its text, whether it is too long, whether the stream ends with it.
-    fn piece(&mut self) -> std::io::Result<(Vec<u8>, bool, bool)> {
+    /// What stands before the next line feed: its text, or only its id where it is too long; whether the stream ends with it.
+    fn piece(&mut self) -> std::io::Result<(Vec<u8>, Option<PassingId>, bool)> {
         let mut line = Vec::new();
-        let mut is_long = false;
+        let mut long: Option<PassingId> = None;
         let is_end = loop {
             let bytes = match self.source.fill_buf() {
                 Ok(bytes) => bytes,
@@ -51,12 +54,12 @@ impl<R: BufRead> LineReader<R> {
             }
             let end = bytes.iter().position(|byte| *byte == b'\n');
             let piece = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
-            if !is_long {
+            if let Some(id) = &mut long {
+                id.pass(piece);
+            } else {
                 line.extend_from_slice(piece);
                 if line.len() > LINE_LIMIT {
-                    is_long = true;
-                    line.truncate(HEAD_BYTES);
-                    line.shrink_to_fit();
+                    long.insert(PassingId::default()).pass(&std::mem::take(&mut line));
                 }
             }
             let used = end.map_or(bytes.len(), |end| end + 1);
@@ -69,7 +72,7 @@ impl<R: BufRead> LineReader<R> {
         if let Some(rest) = line.strip_prefix(b"\xef\xbb\xbf") {
             line = rest.to_vec();
         }
-        Ok((line, is_long, is_end))
+        Ok((line, long, is_end))
     }
 }
 
@@ -92,10 +95,19 @@ mod tests {
     fn a_line_that_is_too_long_is_skipped_and_the_next_one_read() {
         let mut text = vec![b'x'; 3 * LINE_LIMIT];
         text.extend_from_slice(b"\n{}\n");
-        let found = lines(&text);
-        assert_eq!(found.len(), 2);
-        assert!(matches!(&found[0], Line::TooLong(head) if head.len() == HEAD_BYTES));
-        assert_eq!(found[1], Line::Text(b"{}".to_vec()));
+        assert_eq!(lines(&text), [Line::TooLong(None), Line::Text(b"{}".to_vec())]);
+    }
+
+    /// The clients of npm write the id last; without it they would wait for an answer until their patience ends.
+    #[test]
+    fn the_id_of_a_line_that_is_too_long_is_found_at_either_end() {
+        let long = "x".repeat(2 * LINE_LIMIT);
+        for text in [
+            format!(r#"{{"jsonrpc":"2.0","id":4,"params":{{"code":"{long}"}}}}"#),
+            format!(r#"{{"params":{{"code":"{long}","id":9}},"jsonrpc":"2.0","id":4}}"#),
+        ] {
+            assert_eq!(lines(text.as_bytes()), [Line::TooLong(Some(4.into()))]);
+        }
     }
 
     #[test]

@@ -5,8 +5,6 @@ use serde_json::{Map, Value, json};
 /// The longest line, and how deeply it may be nested.
 pub const LINE_LIMIT: usize = 1024 * 1024;
 const DEPTH_LIMIT: usize = 64;
-/// How much of a line that is too long is looked at for its id.
-pub(crate) const HEAD_BYTES: usize = 4 * 1024;
 
 /// The versions that are spoken, the newest first.
 pub const VERSIONS: [&str; 3] = [MODERN, "2025-11-25", "2025-06-18"];
@@ -193,50 +191,6 @@ fn is_too_deep(text: &[u8]) -> bool {
     deepest > DEPTH_LIMIT
 }
 
-/// The id at the start of a message that is too long to be read.
-pub(crate) fn id_in_head(head: &[u8]) -> Option<Value> {
-    let (mut depth, mut place) = (0_usize, 0);
-    while let Some(byte) = head.get(place) {
-        match byte {
-            b'"' => {
-                let end = end_of_text(head, place)?;
-                if depth == 1 && head.get(place..end) == Some(b"\"id\"") {
-                    return id_after(head.get(end..)?);
-                }
-                place = end;
-                continue;
-            }
-            b'[' | b'{' => depth += 1,
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        place += 1;
-    }
-    None
-}
-
-/// The place after a JSON string that begins at `start`.
-fn end_of_text(text: &[u8], start: usize) -> Option<usize> {
-    let mut place = start + 1;
-    loop {
-        match text.get(place)? {
-            b'\\' => place += 2,
-            b'"' => return Some(place + 1),
-            _ => place += 1,
-        }
-    }
-}
-
-fn id_after(rest: &[u8]) -> Option<Value> {
-    let start = rest.iter().position(|byte| !byte.is_ascii_whitespace())?;
-    let rest = rest.get(start..)?.strip_prefix(b":")?;
-    let id = serde_json::Deserializer::from_slice(rest)
-        .into_iter::<Value>()
-        .next()?
-        .ok()?;
-    (id.is_string() || id.is_i64() || id.is_u64()).then_some(id)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,24 +242,10 @@ mod tests {
         assert!(Message::parse(brackets.as_bytes()).is_ok(), "text is not nesting");
     }
 
-    #[test]
-    fn the_id_of_a_long_message_is_found_at_its_start() {
-        let found = |text: &str| id_in_head(text.as_bytes());
-        assert_eq!(
-            found(r#"{"jsonrpc":"2.0", "id" : 4,"method":"a","params":{"x":"aaaa"#),
-            Some(json!(4))
-        );
-        assert_eq!(found(r#"{"id":"a\"b","x":"#), Some(json!("a\"b")));
-        assert_eq!(found(r#"{"params":{"id":4},"x":"#), None);
-        assert_eq!(found(r#"{"x":"id","id":[1]"#), None);
-        assert_eq!(found(r#"{"x":"\"id\":5"#), None);
-    }
-
     proptest! {
         #[test]
         fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             drop(Message::parse(&bytes));
-            drop(id_in_head(&bytes));
         }
 
         #[test]

@@ -17,7 +17,7 @@ use crate::dispatch;
 use crate::fixture::Fixture;
 use crate::host::Host;
 use crate::lines::Line;
-use crate::message::{Bad, Fault, LINE_LIMIT, Message, VERSIONS, id_in_head};
+use crate::message::{Bad, Fault, LINE_LIMIT, Message, VERSIONS};
 use crate::record::Reads;
 use crate::settings::Settings;
 use crate::watch::{OwnChanges, Watches};
@@ -247,9 +247,9 @@ impl<H: Host> Session<H> {
     pub(crate) fn take(self: &Rc<Self>, line: Line, outgoing: &Outgoing) {
         let text = match line {
             Line::Text(text) => text,
-            Line::TooLong(head) => {
+            Line::TooLong(id) => {
                 let fault = Fault::request(format!("the message is longer than {LINE_LIMIT} bytes"));
-                outgoing.send(fault.text(id_in_head(&head).as_ref()));
+                outgoing.send(fault.text(id.as_ref()));
                 return;
             }
         };

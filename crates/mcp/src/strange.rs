@@ -3,16 +3,12 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use beamtalk_wire::answers::Diagnostic;
-use beamtalk_wire::requests::McpCall;
-use beamtalk_wire::{Channel, Event, Operation};
+use beamtalk_wire::{Event, Operation};
 use serde_json::Value;
 use tokio::sync::broadcast;
 use tokio::task::LocalSet;
 
-use crate::host::{
-    Asked, DocHit, Host, HostError, LoopCommand, PackageClass, PackageRow, Program, TreeAct, failure,
-};
+use crate::host::{Asked, Host, HostError, LoopCommand, failure};
 use crate::message::{LINE_LIMIT, Message};
 use crate::{Line, Outgoing, Policy, Session, Settings};
 
@@ -44,63 +40,9 @@ impl Host for Nowhere {
         self.events.subscribe()
     }
 
-    async fn watch(&self, _: &[Channel], _: &[String]) -> bool {
-        false
-    }
-
-    async fn record(&self, _: McpCall) {}
-
-    fn secrets(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn search_docs(&self, _: &str, _: Option<&str>, _: usize) -> Vec<DocHit> {
-        Vec::new()
-    }
-
-    fn doc(&self, _: &str, _: Option<&str>) -> Option<String> {
-        None
-    }
-
-    fn doc_topics(&self) -> Vec<(String, String)> {
-        Vec::new()
-    }
-
-    async fn lint(&self, _: Option<&str>) -> Result<Vec<Diagnostic>, HostError> {
-        Ok(Vec::new())
-    }
-
-    async fn type_coverage(&self, _: Option<&str>) -> Result<(u64, u64), HostError> {
-        Ok((0, 0))
-    }
-
-    async fn packages(&self) -> Result<Vec<PackageRow>, HostError> {
-        Ok(Vec::new())
-    }
-
-    async fn package_classes(&self, _: &str) -> Result<Option<Vec<PackageClass>>, HostError> {
-        Ok(None)
-    }
-
-    async fn execute(&self, _: Program) -> Result<(String, i64), HostError> {
-        Err(failure("agents_unavailable", "none run"))
-    }
-
     async fn loop_command(&self, _: LoopCommand) -> Result<Value, HostError> {
         let state = self.state.borrow().clone();
         state.ok_or_else(|| failure("loop_not_running", "none runs"))
-    }
-
-    async fn tree(&self, _: TreeAct) -> Result<String, HostError> {
-        Err(failure("agents_unavailable", "none run"))
-    }
-
-    fn own_session(&self) -> Option<String> {
-        None
-    }
-
-    fn inside(&self, path: &str) -> Result<String, HostError> {
-        Ok(path.to_owned())
     }
 }
 

@@ -171,6 +171,9 @@ pub(crate) async fn perform(
     let begin = workspace.begin(caller, request)?;
     let started = Instant::now();
     let mut reply = dispatch(workspace, caller, session, call, request, sink).await;
+    if let (Some(handle), Err(error)) = (request.handle(), &mut reply) {
+        handles::explain(workspace, caller, handle, error);
+    }
     handles::leave(workspace, request, session).await;
     if call.op.access() != Access::Read {
         workspace.tell_changes();
@@ -339,7 +342,7 @@ async fn dispatch(
         Request::Restore(restore) => Reply::new(restore::restore(workspace, restore).await?),
         Request::ChangeSides(of) => Reply::new(changes::change_sides(workspace, of)?),
         Request::ClearChanges(_) => Reply::new(changes::clear(workspace)?),
-        Request::Flush(flush) => Reply::new(changes::flush(workspace, caller, flush)?),
+        Request::Flush(flush) => Reply::new(changes::flush(workspace, caller, flush).await?),
         Request::RecheckImage(_) => Reply::new(recheck_image::recheck_image(workspace).await?),
         Request::ReloadFindings(_) => Reply::new(recheck_image::reload_findings(workspace)),
         Request::Subscribe(to) => Reply::new(subscribe::subscribe(workspace, caller, to).await?),

@@ -98,6 +98,7 @@ pub(crate) fn begin(audit: &Audit, request: &Request) -> Event {
 /// recorded for what runs code: evaluations, tests, programs.
 pub(crate) fn of(
     audit: &Audit,
+    principal: &str,
     request: &Request,
     reply: &Result<Reply, ErrorBody>,
     time: Duration,
@@ -111,10 +112,14 @@ pub(crate) fn of(
                 }),
                 _ => None,
             };
-            return done(audit, request, reply, time)
-                .into_iter()
-                .chain(denied)
-                .collect();
+            let own = match request {
+                Request::McpCall(call) => Some(Event::Mcp {
+                    principal: principal.to_owned(),
+                    call: Box::new(call.clone()),
+                }),
+                _ => done(audit, request, reply, time),
+            };
+            return own.into_iter().chain(denied).collect();
         }
         Err(error) => error,
     };
@@ -257,7 +262,6 @@ fn done(audit: &Audit, request: &Request, reply: &Reply, time: Duration) -> Opti
             path: write.path.clone(),
             sha256: hash(&write.data),
         },
-        Request::McpCall(call) => Event::Mcp(Box::new(call.clone())),
         Request::LoopRun(run) => Event::Run {
             target: format!("workflow {}", run.workflow),
             outcome: "ok".to_owned(),

@@ -499,7 +499,8 @@ impl Workspace {
         started: Instant,
         begin: Option<u64>,
     ) -> bool {
-        let events = record::of(&self.audit, request, answer, started.elapsed());
+        let who = principal(&caller.session);
+        let events = record::of(&self.audit, &who, request, answer, started.elapsed());
         // All are tried: each that fails counts.
         let written: Vec<bool> = events
             .into_iter()

@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     allow_outside_project: bool,
     /// The longest time, in seconds, that a call may ask for an evaluation.
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
     eval_ceiling: Option<u64>,
     /// Check that all of this works, as a client would.
     #[arg(long, conflicts_with_all = ["print_config", "list_tools"])]

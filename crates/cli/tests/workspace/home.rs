@@ -124,6 +124,10 @@ impl Home {
 }
 
 impl Drop for Home {
+    #[expect(
+        clippy::print_stderr,
+        reason = "why a test failed may stand in the daemon's log"
+    )]
     fn drop(&mut self) {
         if std::thread::panicking() {
             let sessions = std::fs::read_dir(self.state().join("sessions"));

@@ -4,10 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use beamtalk_mcp::{Asked, DocHit, Host, HostError, LoopCommand, PackageClass, PackageRow, Program, TreeAct};
-use beamtalk_wire::answers::{Diagnostic, JobAnswer};
-use beamtalk_wire::requests::McpCall;
-use beamtalk_wire::{Channel, ErrorBody, ErrorKind, Event, Op, Operation};
+use beamtalk_mcp::{Asked, Host, HostError};
+use beamtalk_wire::answers::JobAnswer;
+use beamtalk_wire::{ErrorBody, ErrorKind, Event, Op, Operation};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, broadcast};
 use tokio::task::AbortHandle;
@@ -183,63 +182,5 @@ impl Host for World {
 
     fn events(&self) -> broadcast::Receiver<Event> {
         self.events.subscribe()
-    }
-
-    async fn watch(&self, _: &[Channel], _: &[String]) -> bool {
-        false
-    }
-
-    async fn record(&self, _: McpCall) {}
-
-    fn secrets(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn search_docs(&self, _: &str, _: Option<&str>, _: usize) -> Vec<DocHit> {
-        Vec::new()
-    }
-
-    fn doc(&self, _: &str, _: Option<&str>) -> Option<String> {
-        None
-    }
-
-    fn doc_topics(&self) -> Vec<(String, String)> {
-        Vec::new()
-    }
-
-    async fn lint(&self, _: Option<&str>) -> Result<Vec<Diagnostic>, HostError> {
-        Err(no_workspace())
-    }
-
-    async fn type_coverage(&self, _: Option<&str>) -> Result<(u64, u64), HostError> {
-        Err(no_workspace())
-    }
-
-    async fn packages(&self) -> Result<Vec<PackageRow>, HostError> {
-        Err(no_workspace())
-    }
-
-    async fn package_classes(&self, _: &str) -> Result<Option<Vec<PackageClass>>, HostError> {
-        Err(no_workspace())
-    }
-
-    async fn execute(&self, _: Program) -> Result<(String, i64), HostError> {
-        Err(no_workspace())
-    }
-
-    async fn loop_command(&self, _: LoopCommand) -> Result<Value, HostError> {
-        Err(no_workspace())
-    }
-
-    async fn tree(&self, _: TreeAct) -> Result<String, HostError> {
-        Err(no_workspace())
-    }
-
-    fn own_session(&self) -> Option<String> {
-        None
-    }
-
-    fn inside(&self, path: &str) -> Result<String, HostError> {
-        Ok(path.to_owned())
     }
 }

@@ -175,7 +175,7 @@ async fn run<H: Host>(
     ordered: Ordered,
 ) -> Result<Outcome, Fault> {
     let is_ordered = matches!(ordered, Ordered::Task(_));
-    if !is_ordered && let Err(error) = guard(session, tool, given) {
+    if !is_ordered && let Err(error) = guard(session, call, tool, given) {
         return Ok(Outcome::Error(error));
     }
     let mut approved = match ordered {
@@ -268,16 +268,30 @@ fn declined() -> HostError {
     Box::new(failure("declined", "the person did not say yes").hint("do something else, or ask them why"))
 }
 
+/// Whether a call that loses something is counted as one. A person's yes belongs to the call that was counted when it
+/// asked; and who cannot be asked and has not confirmed only learns what would be lost.
+fn is_first(call: &Call, given: &Map<String, Value>) -> bool {
+    let is_answer = call.params.get("requestState").is_some_and(Value::is_string);
+    let is_confirmed = ["confirm", "confirm_destructive"]
+        .iter()
+        .any(|name| given.get(*name) == Some(&Value::Bool(true)));
+    !is_answer && (call.client.can_be_asked || is_confirmed)
+}
+
 /// Everything that is decided before anything happens.
-fn guard<H: Host>(session: &Session<H>, tool: &Tool, given: &Map<String, Value>) -> Result<(), HostError> {
+fn guard<H: Host>(
+    session: &Session<H>,
+    call: &Call,
+    tool: &Tool,
+    given: &Map<String, Value>,
+) -> Result<(), HostError> {
     let settings = &session.settings;
     arguments::check(&tools::schemas(tool.name)["input"], given).map_err(Box::new)?;
     let deeds = tool.deeds(given, session.host.own_session().as_deref());
-    let rate = session
-        .common
-        .rate
-        .borrow_mut()
-        .take(Instant::now(), deeds.class == Class::Destroy);
+    let rate = session.common.rate.borrow_mut().take(
+        Instant::now(),
+        deeds.class == Class::Destroy && is_first(call, given),
+    );
     if let Err(wait) = rate {
         let error = failure("rate_limited", "too many calls").detail("retry_after_ms", wait);
         return Err(Box::new(error.hint(format!("try again in {wait} ms"))));

@@ -6,6 +6,7 @@ use beamtalk_wire::answers::FileChange;
 use beamtalk_wire::requests::{self, From as Take, OneOrMore, WantedKind};
 use beamtalk_wire::{Entry, Side};
 
+use super::editing::file_of;
 pub(crate) use super::parts::Nothing;
 use super::parts::{Author, Change, FileConflict, FoundFault, conflicts, faults, input, output, page, some};
 use super::{Context, Failure};
@@ -125,6 +126,14 @@ pub(crate) async fn pending_diff<H: Host>(
     Ok(text)
 }
 
+/// Who names a change by a wrong number learns where the numbers are.
+fn which_change(mut error: HostError) -> HostError {
+    error.hint.get_or_insert_with(|| {
+        "list_changes shows the numbers; with all also of those that were written".to_owned()
+    });
+    error
+}
+
 pub(crate) async fn diff_change<H: Host>(
     context: &Context<'_, H>,
     input: DiffChange,
@@ -133,8 +142,17 @@ pub(crate) async fn diff_change<H: Host>(
         super::one_of(&[("seq", true), ("class", input.class.is_some())])?;
     }
     let changes = context.ask(&requests::Changes::default()).await?.answer;
+    // Nothing to show would sound as if the class had no changes.
+    if let Some(class) = &input.class
+        && !changes.entries.iter().any(|view| view.entry.class == *class)
+    {
+        file_of(context, class).await?;
+    }
     let diff = match input.seq {
-        Some(seq) => context.ask(&requests::Diff { seq }).await?.answer.diff,
+        Some(seq) => {
+            let asked = context.ask(&requests::Diff { seq }).await;
+            asked.map_err(which_change)?.answer.diff
+        }
         None => {
             let is_meant = |entry: &Entry| input.class.as_ref().is_none_or(|class| entry.class == *class);
             pending_diff(context.host, is_meant).await?
@@ -302,11 +320,8 @@ pub(crate) async fn revert_change<H: Host>(
     context: &Context<'_, H>,
     input: RevertChange,
 ) -> Result<Reverted, Failure> {
-    let entry = context
-        .ask(&requests::Revert { seq: input.seq })
-        .await?
-        .answer
-        .entry;
+    let asked = context.ask(&requests::Revert { seq: input.seq }).await;
+    let entry = asked.map_err(which_change)?.answer.entry;
     Ok(Reverted {
         entry: entry.as_ref().map(Change::from),
     })

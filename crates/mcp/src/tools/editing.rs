@@ -111,14 +111,17 @@ async fn actors_of<H: Host>(context: &Context<'_, H>, class: &str) -> Result<u64
 }
 
 /// The file of a class that exists.
-async fn file_of<H: Host>(context: &Context<'_, H>, class: &str) -> Result<Option<String>, HostError> {
+pub(super) async fn file_of<H: Host>(
+    context: &Context<'_, H>,
+    class: &str,
+) -> Result<Option<String>, HostError> {
     let request = requests::Info {
         symbol: class.to_owned(),
     };
     match context.ask(&request).await?.answer.info {
         answers::SymbolInfo::Class(info) if info.found => Ok(info.source),
         _ => Err(Box::new(
-            failure("class_not_found", "there is no such class").hint("list_classes shows those there are"),
+            failure("class_not_found", format!("there is no class '{class}'")).detail("class", class),
         )),
     }
 }

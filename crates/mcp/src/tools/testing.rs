@@ -212,7 +212,14 @@ async fn results<H: Host>(context: &Context<'_, H>, input: Test) -> Result<answe
         jobs,
         test_timeout_ms,
     };
-    Ok(context.ask(&request).await?.answer.results)
+    let asked = context.ask(&request).await.map_err(|mut error| {
+        let hint = || "list_tests shows the tests there are".to_owned();
+        if error.kind.name() == "invalid_parameter" {
+            error.hint.get_or_insert_with(hint);
+        }
+        error
+    });
+    Ok(asked?.answer.results)
 }
 
 fn failed(test: answers::TestOutcome) -> Failed {

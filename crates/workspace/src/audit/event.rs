@@ -168,7 +168,12 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         sha256: Option<String>,
     },
-    Mcp(Box<beamtalk_wire::requests::McpCall>),
+    Mcp {
+        /// `owner`, `token:NAME` or `session:ID`.
+        principal: String,
+        #[serde(flatten)]
+        call: Box<beamtalk_wire::requests::McpCall>,
+    },
     Limit {
         what: String,
         detail: String,
@@ -247,7 +252,7 @@ impl Event {
             Self::PolicyDenied { .. } => "policy_denied",
             Self::Doc { .. } => "doc",
             Self::Tree { .. } => "tree",
-            Self::Mcp(_) => "mcp",
+            Self::Mcp { .. } => "mcp",
             Self::Approval { .. } => "approval",
             Self::Limit { .. } => "limit",
             Self::Rotate { .. } => "rotate",

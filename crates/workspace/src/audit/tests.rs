@@ -211,7 +211,10 @@ fn every_type_is_listed_and_carries_its_fields() {
             path: text(),
             sha256: None,
         },
-        Event::Mcp(Box::default()),
+        Event::Mcp {
+            principal: text(),
+            call: Box::default(),
+        },
         Event::Limit {
             what: text(),
             detail: text(),

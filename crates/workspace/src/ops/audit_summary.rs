@@ -30,9 +30,7 @@ pub(super) async fn audit_summary(
         let mut counts = BTreeMap::new();
         for record in reader.read(filter)? {
             let record: Record = record?;
-            let auth = record.text("auth").unwrap_or_default();
-            let who = if auth.starts_with("token:") { auth } else { "owner" };
-            if who == own {
+            if record.text("principal") == Some(own.as_str()) {
                 let text = |name: &str| record.text(name).unwrap_or_default().to_owned();
                 let count = record.fields.get("count").and_then(serde_json::Value::as_u64);
                 *counts

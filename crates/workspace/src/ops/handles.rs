@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use beamtalk_wire::answers::{HandleListAnswer, HandleOpenAnswer, ValueAnswer};
 use beamtalk_wire::requests::HandleClose;
-use beamtalk_wire::{ErrorBody, Request};
+use beamtalk_wire::{ErrorBody, ErrorKind, Request};
 
 use super::Caller;
 use crate::handles::principal;
@@ -100,6 +100,16 @@ pub(super) async fn enter(
         ..caller.clone()
     };
     Ok((caller, session))
+}
+
+/// A handle that ended while the request was on its way is unknown to the node, but not to us: say why it is gone.
+pub(super) fn explain(workspace: &Workspace, caller: &Caller, handle: &str, error: &mut ErrorBody) {
+    if error.kind == ErrorKind::SessionNotFound
+        && handle != ONCE
+        && let Err(ended) = find(workspace, caller, handle)
+    {
+        *error = ended;
+    }
 }
 
 /// Variables for one evaluation go with it.

@@ -160,7 +160,8 @@ pub(super) async fn class_info(workspace: &Rc<Workspace>, class: &str) -> Result
         SymbolInfo::Selector(_) | SymbolInfo::Unknown { .. } => Err(ErrorBody::new(
             ErrorKind::ClassNotFound,
             format!("there is no class '{class}'"),
-        )),
+        )
+        .detail("class", class)),
     }
 }
 

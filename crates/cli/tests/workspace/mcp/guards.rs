@@ -197,6 +197,42 @@ fn the_person_is_asked_where_the_client_can_ask() {
     }
 }
 
+/// Ten calls a minute may lose something. The person's yes is not another one, and who only learns what would be lost is
+/// not counted.
+#[test]
+fn a_yes_counts_once() {
+    let home = open("mcp-counted");
+    let flags = ["--policy", "full", "--toolsets", "all"];
+    let mut plain = Mcp::start(&home, &flags);
+    plain.good(
+        "evaluate",
+        json!({"code": "1 to: 10 do: [:each | Lamp spawn]. 1"}),
+    );
+    let living = plain.good("list_actors", json!({"class": "Lamp"}))["actors"].clone();
+    let living: Vec<Value> = living.as_array().expect("actors").clone();
+    assert_eq!(living.len(), 10);
+    for _ in 0..12 {
+        let would = plain.bad("kill_actor", json!({"actor": living[0]["pid"]}));
+        assert_eq!(would["kind"], "confirmation_needed", "{would}");
+    }
+    let mistaken = plain.bad("unload", json!({"class": "Lmap", "confirm": true}));
+    assert_eq!(mistaken["message"], "there is no class 'Lmap'");
+    assert!(
+        mistaken["hint"].as_str().expect("a hint").contains("'Lamp'"),
+        "{mistaken}"
+    );
+    let mut asking = Mcp::that_can_ask(&home, &flags);
+    for actor in &living {
+        let mut call = json!({"name": "kill_actor", "arguments": {"actor": actor["pid"]}});
+        let asked = asking.ask("tools/call", call.clone())["result"].clone();
+        assert_eq!(asked["resultType"], "input_required", "{asked}");
+        call["requestState"] = asked["requestState"].clone();
+        call["inputResponses"] = json!({"go": {"action": "accept", "content": {"approve": true}}});
+        let done = asking.ask("tools/call", call)["result"].clone();
+        assert_eq!(done["structuredContent"]["stopped"], true, "{done}");
+    }
+}
+
 /// Example 25, the first part: paths lead nowhere but into the project, and into the tree only where a tool does the same.
 #[test]
 fn paths_lead_nowhere_but_into_the_project() {

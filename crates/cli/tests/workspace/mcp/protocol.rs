@@ -145,6 +145,11 @@ fn what_is_no_message_is_refused_and_the_next_one_answered() {
         r#"{{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{{"x":"{}"}}}}"#,
         "x".repeat(2 << 20)
     );
+    // Some clients write it last.
+    let late = format!(
+        r#"{{"method":"tools/call","params":{{"id":1,"x":"{}"}},"jsonrpc":"2.0","id":6}}"#,
+        "x".repeat(2 << 20)
+    );
     let deep = format!(
         r#"{{"jsonrpc":"2.0","id":5,"method":"a","params":{{"a":{}{}}}}}"#,
         "[".repeat(200),
@@ -152,6 +157,7 @@ fn what_is_no_message_is_refused_and_the_next_one_answered() {
     );
     for (line, code, id) in [
         (long.as_str(), -32600, json!(4)),
+        (late.as_str(), -32600, json!(6)),
         (deep.as_str(), -32700, Value::Null),
         ("[]", -32600, Value::Null),
         (

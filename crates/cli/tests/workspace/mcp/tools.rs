@@ -273,6 +273,32 @@ fn a_node_that_dies_is_told_apart_from_an_answer() {
     assert_eq!(ended["details"]["reason"], "node restarted");
 }
 
+/// A handle that is closed while calls are on their way was closed: to none of them it is one that never was.
+#[test]
+fn a_handle_that_is_closed_under_its_calls_says_so() {
+    let home = started("mcp-closed", &[]);
+    let mut one = Mcp::start(&home, &["--toolsets", "all"]);
+    let mut other = Mcp::start(&home, &["--toolsets", "all"]);
+    for _ in 0..10 {
+        let made = one.good("evaluate", json!({"code": "x := 1", "session": "new"}));
+        let given = json!({"code": "x", "session": made["session"]});
+        for _ in 0..8 {
+            one.send("tools/call", json!({"name": "evaluate", "arguments": given}));
+        }
+        other.good("close_session", json!({"session": made["session"]}));
+        for _ in 0..8 {
+            let result = one.message()["result"].clone();
+            let text = result["content"][0]["text"].as_str().expect("text");
+            let told: Value = serde_json::from_str(text).expect("JSON");
+            let kind = told["error"]["kind"].as_str();
+            let is_known = matches!(kind, None | Some("session_expired" | "interrupted"));
+            assert!(is_known, "{told}");
+        }
+        let after = one.bad("evaluate", given.clone());
+        assert_eq!(after["details"]["reason"], "closed", "{after}");
+    }
+}
+
 #[test]
 fn every_tool_that_reads_answers_what_its_schema_says() {
     let home = started("mcp-reads", &[]);
@@ -391,8 +417,32 @@ fn code_is_changed_live_and_written_to_its_file() {
         .expect("a diff")
         .to_owned();
     assert!(diff.contains('+') && diff.contains("last => 100"), "{diff}");
+    // A class that is not there is a mistake, not a flush of nothing.
+    let mistaken = mcp.bad("flush", json!({"class": "Lmap"}));
+    assert_eq!(mistaken["kind"], "class_not_found");
+    assert_eq!(mistaken["message"], "there is no class 'Lmap'");
+    let other = mcp.bad("diff_change", json!({"class": "Lmap"}));
+    assert_eq!(
+        (&other["message"], &other["hint"]),
+        (&mistaken["message"], &mistaken["hint"])
+    );
+    let odd = mcp.bad("test", json!({"class": "Lamp", "method": "none"}));
+    assert!(
+        odd["hint"].as_str().expect("a hint").contains("list_tests"),
+        "{odd}"
+    );
+    let unknown = mcp.bad("diff_change", json!({"seq": 999}));
+    assert!(
+        unknown["hint"].as_str().expect("a hint").contains("list_changes"),
+        "{unknown}"
+    );
+    assert!(
+        mistaken["hint"].as_str().expect("a hint").contains("'Lamp'"),
+        "{mistaken}"
+    );
     let flushed = mcp.good("flush", json!({"author_kind": "agent"}));
     assert_eq!(flushed["files"][0]["file"], "src/lamp.bt");
+    assert_eq!(mcp.good("flush", json!({"class": "Lamp"}))["flushed"], 0);
     assert!(crate::project::read(&home, "src/lamp.bt").contains("last => 100"));
     let made = mcp.good(
         "save_class",

@@ -12,15 +12,19 @@ use super::take::keep_image;
 use super::{Selection, bases, disk_text, failed, may_write, set_base};
 use crate::changes::{Conflict, Filter, hash};
 use crate::ops::Caller;
+use crate::ops::load::class_info;
 use crate::terms;
 use crate::workspace::Workspace;
 
-pub(in crate::ops) fn flush(
+pub(in crate::ops) async fn flush(
     workspace: &Rc<Workspace>,
     caller: &Caller,
     request: &Flush,
 ) -> Result<FlushAnswer, ErrorBody> {
     may_write(workspace, "Workspace>>flush")?;
+    if let Some(class) = &request.class {
+        check_class(workspace, class).await?;
+    }
     let kinds = request.kind.as_ref().map_or(&[][..], OneOrMore::as_slice);
     let author_kinds = request.author_kind.as_ref().map_or(&[][..], OneOrMore::as_slice);
     let filter = Filter {
@@ -38,6 +42,19 @@ pub(in crate::ops) fn flush(
         force(workspace, file)?;
     }
     write_files(workspace, &filter, &caller.session.id)
+}
+
+/// A class that neither is there nor has changes that wait is a mistake: nothing to write would sound like success.
+async fn check_class(workspace: &Rc<Workspace>, class: &str) -> Result<(), ErrorBody> {
+    let has_changes = {
+        let log = workspace.changes.borrow();
+        !log.select(|entry| entry.is_open() && entry.class == class)
+            .is_empty()
+    };
+    if has_changes {
+        return Ok(());
+    }
+    class_info(workspace, class).await.map(drop)
 }
 
 /// Every change that somebody looked at is still what was shown.
