@@ -101,7 +101,8 @@ export default function Changes({ isVisible }: PaneProps): JSX.Element {
   };
   const pick = (seq: number): void => { select(seq); note("changes", String(seq)); };
   const clear = async (): Promise<void> => {
-    if (await ask("Clear the change log?", "Entries that are settled are forgotten; pending changes stay.", "Clear")) act(client.request("clear-changes", {}), "the change log was cleared");
+    const many = count(pending.value, "pending change");
+    if (await ask("Forget pending changes?", `${many} will be forgotten: the image keeps its code, the files stay as they are, and nothing of it can be flushed or reverted any more.`, "Forget")) act(client.request("clear-changes", {}), `${many} forgotten`);
   };
   const discard = async (entry: EntryView): Promise<void> => {
     if (await ask(`Discard ${nameOf(entry)}?`, "It is set aside, and what is on disk is loaded for it.", "Discard")) act(client.request("discard", { seq: entry.seq }), `${nameOf(entry)} set aside`);
@@ -136,7 +137,7 @@ export default function Changes({ isVisible }: PaneProps): JSX.Element {
               {current === null || !current.active ? null : <><Act onClick={flushSelected}>Flush {chosen.length > 1 ? `${chosen.length} changes` : "this"}</Act> <Act onClick={() => void revert(current)}>Revert…</Act>{" "}</>}
               {isPerson && isAgent ? <><Act title="only what agents changed" onClick={() => flush({ author_kind: "agent" })}>Flush agents'</Act>{" "}</> : null}
               {removals.length === 0 ? null : <><Act title="deletes files" onClick={() => void removeFiles()}>Flush removals…</Act>{" "}</>}
-              {earlier === "" ? null : <><Act onClick={() => void clear()}>Clear…</Act>{" "}</>}
+              {pending.value === 0 ? null : <><Act title="forget what is pending" onClick={() => void clear()}>Clear…</Act>{" "}</>}
               <Act kind="primary" disabled={pending.value === 0} onClick={() => flush({})}>Flush all</Act>
             </span>
           </>

@@ -39,7 +39,13 @@ function draw(): void {
   const before = kept.peek();
   kept.value = add(before, now);
   told += kept.value.lines.length + kept.value.dropped - before.lines.length - before.dropped;
-  if (told > 0) speak ??= setTimeout(() => { speak = undefined; announce(count(told, "new line")); told = 0; }, 2000);
+  if (told > 0) speak ??= setTimeout(() => { speak = undefined; announce(spokenLines(told)); told = 0; }, 2000);
+}
+
+/** What a screen reader is told of new lines: how many, and to whom it is wished the last of them too. */
+function spokenLines(number: number): string {
+  const last = settings.peek().reader ? kept.peek().lines.filter((line) => line.text !== "").slice(-Math.min(number, 5)).map((line) => visible(line.text).slice(0, 200)) : [];
+  return [number > last.length ? count(number, "new line") : "", ...last].filter((text) => text !== "").join(". ");
 }
 
 /** New lines that were not announced yet. */

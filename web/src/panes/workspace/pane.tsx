@@ -11,13 +11,15 @@ import { addResult, dropResults, pinned, resultPlaces, results as resultField } 
 import { shown, surface } from "../../editor/surface";
 import { keyText, offer } from "../../kernel/actions";
 import { arrived, clash, keep, kept, names } from "../../kernel/desk";
+import { fixOf } from "../../kernel/fixes";
 import { inspect } from "../../kernel/inspect";
 import type { PaneProps } from "../../kernel/layout";
 import { stretch } from "../../kernel/merge";
-import { alarm, page, toast } from "../../kernel/notices";
+import { alarm, announce, page, toast } from "../../kernel/notices";
 import { place as route } from "../../kernel/routes";
+import { settings } from "../../kernel/settings";
 import { client, epoch, fault, frameListeners, insertion, isFrozen, isOnline, isOwner, running, status, workspaceName } from "../../kernel/store";
-import { byteOffset, placeOfByte } from "../../kernel/text";
+import { byteOffset, placeOfByte, visible } from "../../kernel/text";
 import type { Frame } from "../../wire/client";
 import { OpError } from "../../wire/client";
 import { Act } from "../../parts/act";
@@ -125,6 +127,7 @@ function ended(result: Result, isOld: boolean): void {
     view.dispatch(setDiagnostics(view.state, marks));
   }
   if (result.state !== "done") return;
+  if (settings.peek().reader) announce(result.about.how === "do" || result.text === null ? "done" : `${visible(result.text).slice(0, 500)}, ${result.className ?? ""}`);
   if (result.about.how === "inspect" && result.ref !== null) {
     // An actor is looked at as one: it has an address, and a process that is told about.
     const actor = /^Actor\((\w+), (\d+\.\d+\.\d+)\)$/.exec(result.text ?? "");
@@ -179,6 +182,14 @@ const acts: Acts = {
     if (error === null || error === undefined) return;
     const code = view === null || at === null ? null : view.state.sliceDoc(at.from, at.to);
     navigator.clipboard.writeText(report(code, error, client.server ?? "")).then(() => toast("copied"), () => { status.value = "The browser did not allow to copy"; });
+  },
+  fix: (id, found) => {
+    const at = rangeOf(id);
+    const fix = view === null || at === null ? null : fixOf(found, view.state.sliceDoc(at.from, at.to));
+    if (view === null || at === null || fix === null) return;
+    const wasWrong = results.get(id)?.peek().state === "failed";
+    view.dispatch({ changes: fix.changes.map((one) => ({ ...one, from: one.from + at.from, to: one.to + at.from })), ...(wasWrong ? { effects: dropResults.of((one) => one === id) } : {}) });
+    view.focus();
   },
   correct: (id, word) => {
     const wrong = results.get(id)?.peek().error?.selector;
