@@ -104,7 +104,7 @@ function Footer(): JSX.Element {
       <span class="cut">{status.value}</span>
       <span class="right" />
       {diskChanged.value.length === 0 ? null : <span>{count(diskChanged.value.length, "file")} changed on disk {isOwner.value ? <>· <button class="link" disabled={isFrozen.value} onClick={loadFromDisk}>Load</button></> : null}</span>}
-      {waiting.value === 0 ? null : <span>{waiting.value} wait from the last run</span>}
+      {waiting.value === 0 ? null : <span>{waiting.value} {waiting.value === 1 ? "waits" : "wait"} from the last run</span>}
       <button onClick={() => reveal("changes", true)}>{pending.value === 0 ? "no changes" : `${pending.value} unflushed`}</button>
       <span>{{ connecting: "connecting", online: "connected", lost: "disconnected", "logged-out": "logged out", "taken-over": "taken over", stopped: "stopped", "other-version": "updated" }[phase.value.is]}</span>
     </footer>

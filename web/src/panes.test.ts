@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { ChangesAnswer, ClassRow, EntryView, Place, SupervisedProcess, TestOutcome } from "./wire/protocol";
 import { joined, rowOf, seriesOf, withEnded, withoutOld, workOf } from "./panes/actors/model";
-import { diffLines, hasMarks, isContested, merged, plainChoice, sections } from "./panes/changes/model";
+import { diffLines, hasMarks, isContested, merged, pairs, plainChoice, sections } from "./panes/changes/model";
 import { filtered, nearest, selectorOf, tree } from "./panes/classes/model";
 import { recent, rows } from "./panes/supervision/model";
 import { gapsOf } from "./panes/audit/model";
@@ -96,6 +96,10 @@ test("changes: conflicts first, then pending, then what waits", () => {
   const answer = { entries: [entry(1), entry(2), entry(3, { active: false })], waiting: [entry(4)], conflicts: [{ file: "a", reason: "external_edit", detail: null, seqs: [2] }] } as unknown as ChangesAnswer;
   assert.deepEqual(sections(answer).map((one) => [one.title, one.entries.map((two) => two.seq)]), [["Conflicts", [2]], ["Pending", [1]], ["From the last run", [4]], ["Earlier", [3]]]);
   assert.deepEqual(diffLines("--- a\n+++ b\n@@ 1 @@\n-x\n+y\n z\n").map((line) => line.kind), ["head", "head", "head", "minus", "plus", "same"]);
+  assert.deepEqual(diffLines("--- a\n+++ b\n@@ 1 @@\n--- x\n+++y\n").map((line) => line.kind), ["head", "head", "head", "minus", "plus"], "a line that went may begin with the sign of a file");
+  const [files, ...rest] = pairs(diffLines("--- a\n+++ b\n@@ 1 @@\n-x\n+y\n+z\n"));
+  assert.deepEqual(files?.map((line) => line?.text), ["--- a", "+++ b"], "each side names its own file");
+  assert.deepEqual(rest.map((pair) => pair.map((line) => line?.text ?? null)), [["@@ 1 @@", "@@ 1 @@"], ["-x", "+y"], [null, "+z"]]);
 });
 
 test("changes: three sides become one text", () => {

@@ -41,6 +41,19 @@ stage.test("18 ten million elements: first rows at once, the end, and a place in
   await stage.evaluate("big := nil", "ControlOrMeta+d");
 });
 
+stage.test("a variable that is opened again shows the value it has now", async () => {
+  await stage.evaluate("thing := #(1, 2, 3)", "ControlOrMeta+d");
+  await stage.goTo("#/inspect/thing");
+  await stage.pane("Inspector").getByText("3 elements").waitFor();
+  await stage.choose("Workspace");
+  await stage.evaluate("thing := #(1, 2, 3, 4)", "ControlOrMeta+d");
+  await stage.goTo("#/workspace");
+  await stage.goTo("#/inspect/thing");
+  await stage.pane("Inspector").getByText("4 elements").waitFor();
+  await stage.evaluate("thing := \"text\". thing", "ControlOrMeta+i");
+  await stage.pane("Inspector").locator(".chip").getByText("String").first().waitFor();
+});
+
 stage.test("19 actors and supervision are live: a killed child is restarted, marked and counted", async () => {
   await stage.choose("Layout: Observe");
   await pane("Actors").getByText(/No actors run/).waitFor();

@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import { cable, ready, shot, type } from "../support/browser";
 import { Stage } from "../support/stage";
 
-const stage = Stage.of();
-
+/** An address that logs in, left lying while the other scenarios run. */
+let late = { url: "", at: 0 };
+const stage = Stage.of({}, [], async ({ house }) => { late = { url: await house.url(), at: Date.now() }; });
 
 async function press(text: string, key: string): Promise<void> {
   await type(stage.page, text);
@@ -178,6 +179,18 @@ stage.test("keys, palette and panes without a mouse", async () => {
   await stage.page.keyboard.press("Shift+F6");
   await stage.page.goBack();
 });
+
+stage.test("S11 an address that logs in is of no use after a minute", async () => {
+  await stage.page.waitForTimeout(Math.max(0, late.at + 61_000 - Date.now()));
+  const context = await stage.browser.newContext();
+  const page = await context.newPage();
+  const answered = page.waitForResponse((response) => new URL(response.url()).pathname === "/login");
+  await page.goto(late.url).catch(() => undefined);
+  assert.equal((await answered).status(), 403);
+  assert.deepEqual(await context.cookies(), []);
+  assert.equal(await page.locator(".head").count(), 0);
+  await context.close();
+}, 120_000);
 
 stage.test("nothing of all this broke the policy or asked another host", () => {
   assert.deepEqual(stage.watched.faults.filter((fault) => !/ERR_INTERNET_DISCONNECTED/.test(fault)), []);

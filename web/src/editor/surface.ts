@@ -32,6 +32,7 @@ const look = EditorView.theme({
   ".cm-selectionMatch, .cm-searchMatch": { backgroundColor: "var(--mark)" },
   ".cm-tooltip": { backgroundColor: "var(--raised)", color: "var(--text)", border: "1px solid var(--line)", borderRadius: "4px", boxShadow: "0 4px 16px rgb(0 0 0 / .25)" },
   ".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--select)", color: "var(--text)" },
+  ".cm-tooltip-autocomplete ul li": { padding: "2px 8px !important" },
   ".cm-completionDetail": { color: "var(--muted)", fontStyle: "normal" },
   ".cm-panels": { backgroundColor: "var(--side)", color: "var(--text)", borderColor: "var(--line)" },
   ".cm-diagnosticAction": { font: "inherit", backgroundColor: "var(--accent)", color: "var(--on-accent)", padding: "2px 8px", borderRadius: "4px", marginLeft: "8px" },

@@ -114,6 +114,7 @@ export function startRoutes(): void {
   // Shift with Enter in a text prints; in a list it opens.
   document.addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.target as HTMLElement | null)?.isContentEditable === false) hold(event); }, true);
   addEventListener("popstate", () => reach(location.hash, false));
-  addEventListener("hashchange", () => reach(location.hash, false));
+  // Most browsers tell both of a new address; once is enough.
+  addEventListener("hashchange", () => { if (place.peek() === null || format(place.peek()?.parts ?? []) !== location.hash) reach(location.hash, false); });
   if (location.hash !== "") reach(location.hash, false);
 }

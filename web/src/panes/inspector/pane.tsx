@@ -2,7 +2,7 @@
 
 import { signal, type Signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { keyText, offer } from "../../kernel/actions";
 import { inspect, inspectedIn, type Subject, type Target } from "../../kernel/inspect";
 import type { PaneId, PaneProps } from "../../kernel/layout";
@@ -24,6 +24,8 @@ import { placeOf } from "./place";
 interface Looking {
   pane: PaneId;
   subject: Signal<Subject | null>;
+  /** The subject when an address was last followed. */
+  entered: Subject | null;
   path: Signal<Step[]>;
   /** Looks again at the last column: something there changed. */
   look: Signal<() => void>;
@@ -33,7 +35,7 @@ interface Looking {
 const all = new Map<PaneId, Looking>();
 
 function lookingIn(pane: PaneId): Looking {
-  const known = all.get(pane) ?? { pane, subject: inspectedIn(pane), path: signal<Step[]>([]), look: signal<() => void>(() => undefined), pick: signal<(at: number) => void>(() => undefined) };
+  const known = all.get(pane) ?? { pane, subject: inspectedIn(pane), entered: null, path: signal<Step[]>([]), look: signal<() => void>(() => undefined), pick: signal<(at: number) => void>(() => undefined) };
   all.set(pane, known);
   return known;
 }
@@ -65,7 +67,12 @@ function enter(of: Looking, parts: readonly string[]): void {
   const [kind, name, ...rest] = parts;
   if (name === undefined) return;
   const target: Target = kind === "actor" ? { actor: name } : { binding: name };
-  if (JSON.stringify(of.subject.peek()?.target) !== JSON.stringify(target)) of.subject.value = { target, title: name };
+  const now = of.subject.peek();
+  const isSame = now !== null && JSON.stringify(now.target) === JSON.stringify(target);
+  // What is opened once more is looked at once more: a variable may have another value by now. What `inspect` has just
+  // told is new already.
+  if (!isSame || now === of.entered) of.subject.value = { target, title: isSame ? now.title : name };
+  of.entered = of.subject.peek();
   of.path.value = rest.map((step) => (/^\d+$/.test(step) ? Number(step) : step));
 }
 
@@ -272,6 +279,8 @@ export default function Inspector({ pane, isVisible }: PaneProps): JSX.Element {
     { title: "Follow live", key: "l", run: () => setFollowing((old) => !old) },
   ]), []);
   const at = inspected.value;
+  const shown = useRef<{ of: Subject | null; turn: number }>({ of: null, turn: 0 });
+  if (shown.current.of !== at) shown.current = { of: at, turn: shown.current.turn + 1 };
   if (at === null) return <div class="empty"><span>Select something{isOwner.value ? <> and press <kbd>{keyText("Mod-I")}</kbd></> : null}.</span></div>;
   if ("ref" in at.target && image !== images.value) return <div class="empty"><span>{visible(at.title)} is from an earlier image.</span><span>The image was started again; evaluate again to look into the value.</span></div>;
   const columns = [...Array(path.value.length + 1).keys()].slice(-3);
@@ -291,7 +300,7 @@ export default function Inspector({ pane, isVisible }: PaneProps): JSX.Element {
       </div>
       {isOwner.value ? <Asking key={JSON.stringify([at.target, path.value])} target={at.target} steps={path.value} /> : null}
       <div class="columns">
-        {columns.map((depth) => <Column key={`${depth}-${JSON.stringify(path.value.slice(0, depth))}`} of={of} target={at.target} steps={path.value.slice(0, depth)} isLast={depth === path.value.length} isFollowing={isFollowing && isVisible && depth === path.value.length} />)}
+        {columns.map((depth) => <Column key={`${shown.current.turn}-${depth}-${JSON.stringify(path.value.slice(0, depth))}`} of={of} target={at.target} steps={path.value.slice(0, depth)} isLast={depth === path.value.length} isFollowing={isFollowing && isVisible && depth === path.value.length} />)}
       </div>
     </div>
   );
