@@ -90,22 +90,29 @@ interface Rows {
 }
 
 /** One value: what it is, and its fields in windows that are asked for as they come into sight. */
-function Column({ of, target, steps, isLast, isFollowing }: { of: Looking; target: Target; steps: readonly Step[]; isLast: boolean; isFollowing: boolean }): JSX.Element {
+function Column({ of, turn, target, steps, isLast, isFollowing }: { of: Looking; turn: number; target: Target; steps: readonly Step[]; isLast: boolean; isFollowing: boolean }): JSX.Element {
   const [head, setHead] = useState<InspectAnswer | null>(null);
   const [window, setWindow] = useState<Rows>({ from: 0, rows: [] });
   const [changed, setChanged] = useState<ReadonlySet<string>>(new Set());
   const [error, setError] = useState<ErrorBody | null>(null);
   const [jump, setJump] = useState("");
   const [chosen, setChosen] = useState(0);
-  const known = useAnswer(() => client.request("views", { ...placeOf(target, steps) }), [JSON.stringify([target, steps])]);
+  const known = useAnswer(() => client.request("views", { ...placeOf(target, steps) }), [JSON.stringify([target, steps]), turn]);
   const views = known.answer?.views ?? [];
   const view = views[Math.min(chosen, views.length - 1)];
   const key = JSON.stringify([target, steps]);
+  const asked = useRef(0);
   const read = (wanted: number, find = ""): void => {
     if (!isOnline.value) return;
+    asked.current += 1;
+    const mine = asked.current;
     ask(target, steps, wanted, find).then((answer) => {
+      // Answers may come in another order than they were asked for: the last question counts.
+      if (mine !== asked.current) return;
       if (find !== "" && answer.at === undefined) return setError({ kind: "not_found", message: `there is no '${find}' here` });
       const offset = answer.at ?? wanted;
+      // It has become shorter than that.
+      if (answer.fields.length === 0 && offset > 0) return read(Math.max(0, answer.total - WINDOW));
       setError(null);
       setHead((old) => {
         if (old !== null && offset === window.from) {
@@ -115,14 +122,19 @@ function Column({ of, target, steps, isLast, isFollowing }: { of: Looking; targe
         return answer;
       });
       setWindow({ from: offset, rows: answer.fields });
-    }, (cause: unknown) => setError(fault(cause)));
+    }, (cause: unknown) => { if (mine === asked.current) setError(fault(cause)); });
   };
+  const shown = useRef("");
   useEffect(() => {
+    const isNew = shown.current !== key;
+    shown.current = key;
+    // The same once more, or after the line was lost: the same window, and what is shown stays until the answer is there.
+    if (!isNew) return read(window.from);
     setHead(null);
     setChosen(0);
     setWindow({ from: 0, rows: [] });
     read(0);
-  }, [key, epoch.value]);
+  }, [key, epoch.value, turn]);
   // An actor says itself when it changed; everything else is looked at again.
   const isTold = "actor" in target;
   usePulse(() => read(window.from), isFollowing && !isTold, 500);
@@ -300,7 +312,7 @@ export default function Inspector({ pane, isVisible }: PaneProps): JSX.Element {
       </div>
       {isOwner.value ? <Asking key={JSON.stringify([at.target, path.value])} target={at.target} steps={path.value} /> : null}
       <div class="columns">
-        {columns.map((depth) => <Column key={`${shown.current.turn}-${depth}-${JSON.stringify(path.value.slice(0, depth))}`} of={of} target={at.target} steps={path.value.slice(0, depth)} isLast={depth === path.value.length} isFollowing={isFollowing && isVisible && depth === path.value.length} />)}
+        {columns.map((depth) => <Column turn={shown.current.turn} key={`${depth}-${JSON.stringify(path.value.slice(0, depth))}`} of={of} target={at.target} steps={path.value.slice(0, depth)} isLast={depth === path.value.length} isFollowing={isFollowing && isVisible && depth === path.value.length} />)}
       </div>
     </div>
   );
