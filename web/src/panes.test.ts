@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { ChangesAnswer, ClassRow, EntryView, Place, SupervisedProcess, TestOutcome } from "./wire/protocol";
 import { joined, rowOf, seriesOf, withEnded, withoutOld, workOf } from "./panes/actors/model";
+import { document } from "./panes/workspace/notebook";
 import { diffLines, hasMarks, isContested, merged, pairs, plainChoice, sections } from "./panes/changes/model";
 import { filtered, nearest, selectorOf, tree } from "./panes/classes/model";
 import { recent, rows } from "./panes/supervision/model";
@@ -12,6 +13,11 @@ import { MOST, add, found, gap, lineAt, none, prepend, tone } from "./panes/tran
 import { begun, findPlace, heard, mark, readAbout, type About, tail } from "./panes/workspace/model";
 
 const about: About = { buffer: "main", from: 3, to: 8, hash: mark("1 + 2"), how: "print", at: 1000 };
+
+test("a piece of code as a document is fenced by more than it has itself", () => {
+  assert.equal(document("main", "1 + 1"), "# main\n<!-- btnotebook -->\n\n```beamtalk\n1 + 1\n```\n");
+  assert.match(document("x", "// a\n  ````\n"), /\n`````beamtalk\n\/\/ a\n {2}````\n`````\n$/);
+});
 
 test("workspace: frames of any page load make one result", () => {
   let result = begun("a-1", about);

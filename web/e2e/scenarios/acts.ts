@@ -93,6 +93,22 @@ stage.test("pending changes are forgotten after a question: the image keeps its 
   assert.equal(await stage.value("Lamp spawn isOn"), "7");
 });
 
+stage.test("examples of empty panes come into the text; the selection becomes a document that test-docs runs", async () => {
+  await stage.choose("Workspace");
+  await type(stage.page, "");
+  await stage.choose("Transcript");
+  await stage.pane("Transcript").getByRole("button", { name: /^Transcript show:/ }).click();
+  assert.equal(await text(), 'Transcript show: "hello"; cr');
+  await stage.page.keyboard.press("ControlOrMeta+d");
+  await stage.pane("Transcript").getByText("hello").waitFor();
+  await type(stage.page, "6 * 7 // => 42");
+  await stage.choose("Save the selection as a notebook");
+  await stage.page.locator(".toast").getByText("docs/main.md written").waitFor();
+  assert.equal(stage.house.read("docs/main.md"), "# main\n<!-- btnotebook -->\n\n```beamtalk\n6 * 7 // => 42\n```\n");
+  await stage.pane("Classes").locator(".cm-content").getByText("btnotebook").waitFor();
+  assert.match(await stage.house.beamtalk("test-docs", "docs/main.md"), /1 (passed|met)/);
+});
+
 stage.test("Shift opens a class browser and an Inspector of its own, each with its place, kept over a reload", async () => {
   await stage.goTo("#/class/Lamp/toggle");
   await stage.pane("Classes").locator(".cm-content").getByText("toggle").first().waitFor();
@@ -124,6 +140,28 @@ stage.test("Shift opens a class browser and an Inspector of its own, each with i
   assert.match(await stage.pane("Inspector 2").getByRole("navigation", { name: "Path" }).innerText(), /two/);
   await stage.page.locator("#tab-classes2").click();
   await stage.pane("Classes 2").locator(".cm-content").getByText("bulb").waitFor();
+});
+
+stage.test("changes are narrowed by a filter, and only what is shown is flushed; an address of none says so", async () => {
+  for (const [name, source] of [["watts", "watts => 100"], ["name", "name => \"lamp\""]] as const) {
+    const done = await calls(stage.house, "save_method", { class: "Bulb", selector: name, source });
+    assert.equal(done.isError, false, done.text);
+  }
+  await stage.choose("Changes");
+  const pane = stage.pane("Changes");
+  await pane.getByText("Bulb>>name").waitFor();
+  await pane.getByLabel("Filter changes").fill("watts");
+  await pane.getByText("Bulb>>name").waitFor({ state: "detached" });
+  await pane.getByRole("button", { name: "Flush shown" }).click();
+  await stage.page.locator(".toast").getByText("flushed 1 method").waitFor();
+  await pane.getByLabel("Filter changes").fill("");
+  await pane.getByText("Bulb>>name").waitFor();
+  assert.match(stage.house.read("src/Bulb.bt"), /watts => 100[^]*name => "bulb"/);
+  await stage.goTo("#/changes/99999");
+  await pane.getByRole("alert").getByText("Nothing called '99999'.").waitFor();
+  await pane.getByRole("button", { name: "Dismiss" }).click();
+  await pane.getByRole("button", { name: "Flush all" }).click();
+  await pane.getByText("The image and the files agree.").waitFor();
 });
 
 stage.test("older results are a line each: a failed one looks failed, and is whole again when pressed", async () => {

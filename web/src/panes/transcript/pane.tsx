@@ -11,7 +11,7 @@ import { go, place } from "../../kernel/routes";
 import { settings } from "../../kernel/settings";
 import { client, epoch, fault, isOwner, sessionId, status } from "../../kernel/store";
 import { bytes, clock, count, grouped, visible } from "../../kernel/text";
-import { Act } from "../../parts/act";
+import { Act, Try } from "../../parts/act";
 import { useKept } from "../../parts/use";
 import { MOST, add, found, gap, lineAt, none, prepend, tone, type Line, type Lines, type Piece } from "./model";
 
@@ -184,7 +184,7 @@ export default function Transcript({ isVisible }: PaneProps): JSX.Element {
         </span>
       </div>
       {lines.length === 0 ? (
-        <div class="empty"><span>{search === "" && mine === "" ? "Nothing written yet." : "Nothing found."}</span>{search === "" && mine === "" && isOwner.value ? <span>Try: <code>Transcript show: "hello"; cr</code></span> : null}</div>
+        <div class="empty"><span>{search === "" && mine === "" ? "Nothing written yet." : "Nothing found."}</span>{search === "" && mine === "" && isOwner.value ? <span>Try: <Try code={'Transcript show: "hello"; cr'} /></span> : null}</div>
       ) : null}
       <div
         ref={box} class="scroll told code" role="log" aria-live="off" aria-label="Transcript" tabIndex={0}
