@@ -86,7 +86,7 @@ export default function Classes({ pane, isVisible }: PaneProps): JSX.Element {
   return (
     <div class="fill browser">
       <div class="bar">
-        <input type="search" aria-label="Filter classes" placeholder="filter classes" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />
+        <input type="search" aria-label="Filter classes" placeholder="filter" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />
         <select class="only-narrow" aria-label="Package" value={scope} onChange={(event) => setScope(event.currentTarget.value)}>{packages.map((one) => <option key={one.key} value={one.key}>{visible(one.title)}</option>)}</select>
         <span class="sides wide"><button aria-pressed={form === "list"} onClick={() => setForm("list")}>List</button><button aria-pressed={form === "tree"} onClick={() => setForm("tree")}>Tree</button></span>
         <span class="muted">{count(rows.length, "class").replace("classs", "classes")}</span>
