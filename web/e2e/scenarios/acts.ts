@@ -123,6 +123,8 @@ stage.test("Shift opens a class browser and an Inspector of its own, each with i
   await stage.pane("Classes").locator(".cm-content").getByText("toggle").first().waitFor();
   await stage.page.locator("#tab-classes2").click();
   assert.match(await second.locator(".cm-content").innerText(), /name => "bulb"/, "the first went elsewhere, the second stayed");
+  const ids = await stage.page.evaluate(() => [...document.querySelectorAll("[id]")].map((one) => one.id));
+  assert.deepEqual(ids.filter((id, at) => ids.indexOf(id) !== at), [], "no two parts of the page have one name");
   // Two Inspectors follow two actors.
   await stage.choose("Workspace");
   await stage.evaluate("one := Lamp spawn. two := Lamp spawn. 1", "ControlOrMeta+d");
