@@ -9,7 +9,7 @@ import type { PaneId } from "./kernel/layout";
 import { alarm, page, toast } from "./kernel/notices";
 import { startRecent } from "./kernel/recent";
 import { place, startRoutes, wanted } from "./kernel/routes";
-import { SWITCHES, change, readSettings, settings } from "./kernel/settings";
+import { SWITCHES, change, flip, readSettings, settings } from "./kernel/settings";
 import { client, diskChanged, epoch, fault, isFrozen, isOnline, isOwner, node, notice, now, pending, phase, role, running, start, status, trail, waiting, workspaceName } from "./kernel/store";
 import { clock, count } from "./kernel/text";
 import { ApprovalsDialog, Waiting, areApprovalsShown, readApprovals, watchApprovals } from "./shell/approvals";
@@ -45,7 +45,7 @@ const ACTIONS: Action[] = [
   { title: "Theme: system", run: () => change({ theme: "system" }) },
   { title: "Theme: light", run: () => change({ theme: "light" }) },
   { title: "Theme: dark", run: () => change({ theme: "dark" }) },
-  ...(Object.entries(SWITCHES) as [keyof typeof SWITCHES, string][]).map(([name, title]): Action => ({ title: `${title}: switch`, run: () => { change({ [name]: !settings.value[name] }); toast(`${title}: ${settings.value[name] ? "on" : "off"}`); } })),
+  ...(Object.entries(SWITCHES) as [keyof typeof SWITCHES, string][]).map(([name, title]): Action => ({ title: `${title}: switch`, run: () => void flip(name).then(toast) })),
   { title: "Differences: side by side or in one column", run: () => change({ diff: settings.value.diff === "split" ? "unified" : "split" }) },
   { title: "Reset layout", run: () => openLayout(layoutName.value, true) },
   { title: "Load changed files from disk", isChange: true, run: loadFromDisk },
@@ -104,7 +104,7 @@ function Footer(): JSX.Element {
       <span class="cut">{status.value}</span>
       <span class="right" />
       {diskChanged.value.length === 0 ? null : <span>{count(diskChanged.value.length, "file")} changed on disk {isOwner.value ? <>· <button class="link" disabled={isFrozen.value} onClick={loadFromDisk}>Load</button></> : null}</span>}
-      {waiting.value === 0 ? null : <span>{waiting.value} wait from the last run</span>}
+      {waiting.value === 0 ? null : <span>{waiting.value} {waiting.value === 1 ? "waits" : "wait"} from the last run</span>}
       <button onClick={() => reveal("changes", true)}>{pending.value === 0 ? "no changes" : `${pending.value} unflushed`}</button>
       <span>{{ connecting: "connecting", online: "connected", lost: "disconnected", "logged-out": "logged out", "taken-over": "taken over", stopped: "stopped", "other-version": "updated" }[phase.value.is]}</span>
     </footer>
@@ -211,7 +211,7 @@ async function readCounts(): Promise<void> {
   workspaceName.value = health.project?.name ?? workspaceName.value;
   node.value = health.node === "up" || health.node === "running" ? "running" : health.node;
   document.title = `${workspaceName.value} · Beamtalk`;
-  trail.value = health.audit.ok ? null : `The audit trail cannot be written: ${health.audit.error ?? "unknown"}`;
+  trail.value = health.audit.ok ? null : `The audit trail cannot be written (${health.audit.error ?? "unknown"}), ${health.audit.lost} lost`;
   pending.value = changes.entries.filter((entry) => entry.active).length;
   waiting.value = changes.waiting.length;
 }
@@ -231,6 +231,8 @@ async function begin(): Promise<void> {
     clearTimeout(counting);
     counting = setTimeout(() => void readCounts().catch(() => undefined), 150);
   });
+  // A trail that cannot be written any more tells nobody; it is asked for now and then.
+  setInterval(() => { if (!document.hidden && isOnline.value && isOwner.value) void readCounts().catch(() => undefined); }, 30_000);
   // The layout is kept as it is left.
   let isFirst = true;
   effect(() => {

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { ChangesAnswer, ClassRow, EntryView, Place, SupervisedProcess, TestOutcome } from "./wire/protocol";
 import { joined, rowOf, seriesOf, withEnded, withoutOld, workOf } from "./panes/actors/model";
-import { diffLines, hasMarks, isContested, merged, plainChoice, sections } from "./panes/changes/model";
+import { document } from "./panes/workspace/notebook";
+import { diffLines, hasMarks, isContested, merged, pairs, plainChoice, sections } from "./panes/changes/model";
 import { filtered, nearest, selectorOf, tree } from "./panes/classes/model";
 import { recent, rows } from "./panes/supervision/model";
 import { gapsOf } from "./panes/audit/model";
@@ -12,6 +13,11 @@ import { MOST, add, found, gap, lineAt, none, prepend, tone } from "./panes/tran
 import { begun, findPlace, heard, mark, readAbout, type About, tail } from "./panes/workspace/model";
 
 const about: About = { buffer: "main", from: 3, to: 8, hash: mark("1 + 2"), how: "print", at: 1000 };
+
+test("a piece of code as a document is fenced by more than it has itself", () => {
+  assert.equal(document("main", "1 + 1"), "# main\n<!-- btnotebook -->\n\n```beamtalk\n1 + 1\n```\n");
+  assert.match(document("x", "// a\n  ````\n"), /\n`````beamtalk\n\/\/ a\n {2}````\n`````\n$/);
+});
 
 test("workspace: frames of any page load make one result", () => {
   let result = begun("a-1", about);
@@ -96,6 +102,10 @@ test("changes: conflicts first, then pending, then what waits", () => {
   const answer = { entries: [entry(1), entry(2), entry(3, { active: false })], waiting: [entry(4)], conflicts: [{ file: "a", reason: "external_edit", detail: null, seqs: [2] }] } as unknown as ChangesAnswer;
   assert.deepEqual(sections(answer).map((one) => [one.title, one.entries.map((two) => two.seq)]), [["Conflicts", [2]], ["Pending", [1]], ["From the last run", [4]], ["Earlier", [3]]]);
   assert.deepEqual(diffLines("--- a\n+++ b\n@@ 1 @@\n-x\n+y\n z\n").map((line) => line.kind), ["head", "head", "head", "minus", "plus", "same"]);
+  assert.deepEqual(diffLines("--- a\n+++ b\n@@ 1 @@\n--- x\n+++y\n").map((line) => line.kind), ["head", "head", "head", "minus", "plus"], "a line that went may begin with the sign of a file");
+  const [files, ...rest] = pairs(diffLines("--- a\n+++ b\n@@ 1 @@\n-x\n+y\n+z\n"));
+  assert.deepEqual(files?.map((line) => line?.text), ["--- a", "+++ b"], "each side names its own file");
+  assert.deepEqual(rest.map((pair) => pair.map((line) => line?.text ?? null)), [["@@ 1 @@", "@@ 1 @@"], ["-x", "+y"], [null, "+z"]]);
 });
 
 test("changes: three sides become one text", () => {

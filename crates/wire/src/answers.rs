@@ -41,7 +41,9 @@ pub use code::{
 };
 pub use editing::{FindingsAnswer, PrecheckMethodAnswer, SaveClassAnswer, SaveMethodAnswer};
 pub use evaluation::{EvalAnswer, LoopRunAnswer, TracedStep, ValueAnswer};
-pub use finding::{ChangedUse, Diagnostic, Finding, FindingSite, Note, Severity, UseFinding, Warning};
+pub use finding::{
+    ChangedUse, Diagnostic, Finding, FindingSite, Note, Severity, TextEdit, UseFinding, Warning,
+};
 pub use loading::{
     LoadAnswer, LoadError, LoadedModule, MigrationFailure, ModulesAnswer, ReloadAnswer, SourceAnswer,
 };

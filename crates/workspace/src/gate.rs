@@ -113,7 +113,7 @@ pub struct Pace {
     /// A TLS handshake, a request head, a request body, and the first message.
     pub authentication: Duration,
     pub delays: Delays,
-    /// For a client whose header carried the secret to say hello.
+    /// For a client whose header carried the secret to say hello; a page has as long as for authentication.
     pub hello: Duration,
     pub ping: Duration,
     pub dead: Duration,

@@ -1,28 +1,14 @@
 // Calls of AI clients that wait: shown to the owner as they come, answered for exactly what was shown, hidden from observers.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { createInterface } from "node:readline";
-import { BINARY } from "../support/house";
-import { visit } from "../support/browser";
+import { calls } from "../support/agent";
+import { open, ready, visit } from "../support/browser";
 import { Stage } from "../support/stage";
 
-const META = { "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {} };
 // The project holds everything that runs.
 const stage = Stage.of({ "beamtalk.toml": '[package]\nname = "lamp"\nversion = "0.1.0"\n\n[mcp]\napproval = "execute"\n' });
 
-/** A client that evaluates something; what came of it. */
-function evaluates(code: string): Promise<{ isError: boolean; text: string }> {
-  const child = spawn(BINARY, ["mcp"], { cwd: stage.house.project, env: stage.house.environment, stdio: ["pipe", "pipe", "ignore"] });
-  child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "evaluate", arguments: { code }, _meta: META } })}\n`);
-  return new Promise((resolve) => {
-    createInterface({ input: child.stdout }).once("line", (line) => {
-      const { result } = JSON.parse(line) as { result: { isError: boolean; content: { text: string }[] } };
-      child.stdin.end();
-      resolve({ isError: result.isError, text: result.content[0]?.text ?? "" });
-    });
-  });
-}
+const evaluates = (code: string): Promise<{ isError: boolean; text: string }> => calls(stage.house, "evaluate", { code });
 
 stage.test("a call that waits is shown with what it would do, and goes on with a yes", async () => {
   const observer = await visit(stage.browser, await stage.house.url("--observer"));
@@ -51,4 +37,47 @@ stage.test("a no says why", async () => {
   await dialog.getByRole("button", { name: "Reject" }).click();
   const { isError, text } = await done;
   assert.ok(isError && text.includes("not now"), text);
+});
+
+stage.test("who wished it and looks elsewhere is told by the browser", async () => {
+  await stage.watched.context.grantPermissions(["notifications"]);
+  await stage.watched.context.addInitScript(() => {
+    const told: string[] = [];
+    (globalThis as unknown as { told: string[] }).told = told;
+    const Real = Notification;
+    globalThis.Notification = class extends Real {
+      constructor(title: string, more?: NotificationOptions) {
+        super(title, more);
+        told.push(`${title}: ${more?.body ?? ""}`);
+      }
+    };
+  });
+  const { page } = await open(stage.watched.context, stage.page.url());
+  await ready(page);
+  const told = (): Promise<string[]> => page.evaluate(() => (globalThis as unknown as { told: string[] }).told);
+  const hide = (isHidden: boolean): Promise<void> => page.evaluate((value) => { Object.defineProperty(document, "hidden", { value, configurable: true }); }, isHidden);
+  const waiting = page.getByRole("button", { name: "1 call waiting" });
+  const answer = async (): Promise<void> => {
+    await hide(false);
+    await waiting.click();
+    await page.getByRole("dialog", { name: "Calls that wait" }).getByRole("button", { name: "Reject" }).click();
+    await waiting.waitFor({ state: "detached" });
+  };
+  await hide(true);
+  const unwished = evaluates("1 + 2");
+  await waiting.waitFor();
+  assert.deepEqual(await told(), [], "off until it is wished");
+  await answer();
+  await unwished;
+  await page.keyboard.press("ControlOrMeta+k");
+  await page.keyboard.type("Notify of calls");
+  await page.keyboard.press("Enter");
+  await page.locator(".toast").getByText("Notify of calls that wait: on").waitFor();
+  await hide(true);
+  const wished = evaluates("3 + 4");
+  await waiting.waitFor();
+  assert.match((await told()).join(), /^lamp: 1 call waiting for you: /);
+  await answer();
+  await wished;
+  await page.close();
 });

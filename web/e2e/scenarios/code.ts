@@ -149,6 +149,14 @@ stage.test("11 a conflict is settled from three sides: one place from disk, anot
   assert.ok(await settle.isDisabled(), "one mark is left");
   await pane("Changes").locator(".contested").filter({ hasText: "Lamp>>toggle" }).getByRole("button", { name: "disk", exact: true }).click();
   await stage.page.waitForFunction(() => !(document.querySelector("#pane-changes .three .primary") as HTMLButtonElement | null)?.disabled);
+  // What cannot be read is not settled.
+  await result.getByText("#both").click();
+  await stage.page.keyboard.press("End");
+  await stage.page.keyboard.type(" foo: ((");
+  await pane("Changes").locator(".section-head .danger").waitFor();
+  assert.ok(await settle.isDisabled(), "the result cannot be read");
+  for (let at = 0; at < " foo: ((".length; at += 1) await stage.page.keyboard.press("Backspace");
+  await stage.page.waitForFunction(() => !(document.querySelector("#pane-changes .three .primary") as HTMLButtonElement | null)?.disabled);
   const settled = (await result.locator(".cm-line").allInnerTexts()).map((one) => one.replace(/\n$/, "")).join("\n");
   await settle.click();
   await pane("Changes").getByText("The image and the files agree.").waitFor();

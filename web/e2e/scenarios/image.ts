@@ -41,6 +41,58 @@ stage.test("18 ten million elements: first rows at once, the end, and a place in
   await stage.evaluate("big := nil", "ControlOrMeta+d");
 });
 
+stage.test("a variable that is opened again shows the value it has now", async () => {
+  await stage.evaluate("thing := #(1, 2, 3)", "ControlOrMeta+d");
+  await stage.goTo("#/inspect/thing");
+  await stage.pane("Inspector").getByText("3 elements").waitFor();
+  await stage.choose("Workspace");
+  await stage.evaluate("thing := #(1, 2, 3, 4)", "ControlOrMeta+d");
+  await stage.goTo("#/workspace");
+  await stage.goTo("#/inspect/thing");
+  await stage.pane("Inspector").getByText("4 elements").waitFor();
+  await stage.evaluate("thing := \"text\". thing", "ControlOrMeta+i");
+  await stage.pane("Inspector").locator(".chip").getByText("String").first().waitFor();
+});
+
+stage.test("of windows that were asked for the last one is shown, whichever answer comes last; a shorter value is shown to its end", async () => {
+  let [held, late]: [string | null, (() => void) | null] = [null, null];
+  const page = await stage.watched.context.newPage();
+  await page.routeWebSocket(/\/ws$/, (socket) => {
+    const server = socket.connectToServer();
+    socket.onMessage((message) => {
+      const { op, id, offset } = JSON.parse(String(message)) as { op?: string; id?: string; offset?: number };
+      if (op === "inspect" && offset === 50) held = id ?? null;
+      server.send(message);
+    });
+    server.onMessage((message) => {
+      if (held !== null && String(message).includes(`"${held}"`)) late = () => socket.send(message);
+      else socket.send(message);
+    });
+  });
+  await page.goto(stage.page.url().split("#")[0] ?? "");
+  await ready(page);
+  await type(page, "many := (1 to: 200) asList");
+  await page.keyboard.press("ControlOrMeta+d");
+  await page.locator("#pane-workspace .result.done").waitFor();
+  await page.evaluate(() => { location.hash = "#/inspect/many"; });
+  const inspector = page.getByRole("region", { name: "Inspector" });
+  await inspector.getByText("1–50 of 200").waitFor();
+  await inspector.getByRole("button", { name: "After" }).click();
+  await inspector.getByRole("button", { name: "Last" }).click();
+  await inspector.getByText("151–200 of 200").waitFor();
+  for (let waited = 0; late === null && waited < 5000; waited += 20) await page.waitForTimeout(20);
+  assert.ok(late !== null, "the first answer was held");
+  (late as () => void)();
+  await inspector.getByRole("button", { name: "Refresh" }).click();
+  await inspector.getByText("151–200 of 200").waitFor();
+  await type(page, "many := (1 to: 60) asList");
+  await page.keyboard.press("ControlOrMeta+d");
+  await page.waitForFunction(() => document.querySelectorAll("#pane-workspace .result.running").length === 0);
+  await inspector.getByRole("button", { name: "Refresh" }).click();
+  await inspector.getByText("11–60 of 60").waitFor();
+  await page.close();
+});
+
 stage.test("19 actors and supervision are live: a killed child is restarted, marked and counted", async () => {
   await stage.choose("Layout: Observe");
   await pane("Actors").getByText(/No actors run/).waitFor();

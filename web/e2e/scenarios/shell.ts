@@ -107,10 +107,12 @@ stage.test("layouts are kept by name with what their panes remember; Reset layou
   await stage.choose("Layout: Observe");
   await pane("Actors").waitFor();
   assert.equal(await pane("Classes").count(), 0);
+  await until(() => stage.watched.frames.some((frame) => frame.startsWith("→") && frame.includes("layout/observe")));
+  const before = stage.watched.frames.length;
   await stage.choose("Layout: Code");
   await pane("Audit").waitFor();
   assert.equal(await pane("Classes").getByLabel("Filter classes").inputValue(), "Lam");
-  const sent = (): boolean => stage.watched.frames.some((frame) => frame.startsWith("→") && frame.includes("layout/code") && frame.includes("Lam"));
+  const sent = (): boolean => stage.watched.frames.slice(before).some((frame) => frame.startsWith("→") && frame.includes("layout/code") && frame.includes("Lam"));
   await until(sent);
   await stage.page.reload();
   await ready(stage.page);

@@ -2,10 +2,12 @@
 
 import assert from "node:assert/strict";
 import { cable, ready, shot, type } from "../support/browser";
+import { byHand } from "../support/byhand";
 import { Stage } from "../support/stage";
 
-const stage = Stage.of();
-
+/** An address that logs in, left lying while the other scenarios run. */
+let late = { url: "", at: 0 };
+const stage = Stage.of({}, [], async ({ house }) => { late = { url: await house.url(), at: Date.now() }; });
 
 async function press(text: string, key: string): Promise<void> {
   await type(stage.page, text);
@@ -110,7 +112,8 @@ stage.test("06 output survives a reload, a lost connection, and another tab", as
   const line = await cable(stage.watched.context);
   await stage.page.reload();
   await ready(stage.page);
-  await press("1 to: 600 do: [:i | Transcript show: i printString; cr. Timer sleep: 50]", "ControlOrMeta+d");
+  // It waits before its end until this scenario is there too, however slow the machine.
+  await press("gate := Lamp spawn. gate registerAs: #gate. 1 to: 600 do: [:i | Transcript show: i printString; cr. Timer sleep: 50. i == 400 ifTrue: [[gate isOn] whileFalse: [Timer sleep: 20]]]", "ControlOrMeta+d");
   await reaches(100);
   await stage.page.reload();
   await ready(stage.page);
@@ -137,6 +140,7 @@ stage.test("06 output survives a reload, a lost connection, and another tab", as
   await stage.page.getByText(/^Reconnected\. [\d,]+ lines? arrived meanwhile\.$/).waitFor();
   await stop();
   await whole(300);
+  await byHand(stage.page, [{ op: "eval", code: "(Lamp named: #gate) unwrap toggle" }]);
   await reaches(600);
   await whole(600);
   await stage.page.getByRole("banner").getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
@@ -178,6 +182,18 @@ stage.test("keys, palette and panes without a mouse", async () => {
   await stage.page.keyboard.press("Shift+F6");
   await stage.page.goBack();
 });
+
+stage.test("S11 an address that logs in is of no use after a minute", async () => {
+  await stage.page.waitForTimeout(Math.max(0, late.at + 61_000 - Date.now()));
+  const context = await stage.browser.newContext();
+  const page = await context.newPage();
+  const answered = page.waitForResponse((response) => new URL(response.url()).pathname === "/login");
+  await page.goto(late.url).catch(() => undefined);
+  assert.equal((await answered).status(), 403);
+  assert.deepEqual(await context.cookies(), []);
+  assert.equal(await page.locator(".head").count(), 0);
+  await context.close();
+}, 120_000);
 
 stage.test("nothing of all this broke the policy or asked another host", () => {
   assert.deepEqual(stage.watched.faults.filter((fault) => !/ERR_INTERNET_DISCONNECTED/.test(fault)), []);

@@ -19,6 +19,8 @@ export class Stage {
     before(async () => {
       [stage.house, stage.browser] = await Promise.all([House.open(files), launch()]);
       stage.watched = await enter(stage.browser, stage.house, ...flags);
+      // What was done, asked and said, without pictures of every step: those would slow down what is measured.
+      await stage.watched.context.tracing.start({ snapshots: false, screenshots: false });
       if (!flags.includes("--observer")) await ready(stage.page);
       await prepare(stage);
     }, { timeout: 60_000 });
@@ -81,26 +83,39 @@ export class Stage {
     await this.page.keyboard.press("Enter");
   }
 
-  /** A test; when it fails its page, messages and log are kept in e2e/failed. */
+  /** A test; when it fails its trace, pages, messages and log are kept in e2e/failed. */
   test(name: string, run: () => Promise<void> | void, timeout = 90_000): void {
     test(name, { timeout }, async () => {
+      const { tracing } = this.watched.context;
+      await tracing.startChunk({ title: name });
       try {
         await run();
+        await tracing.stopChunk().catch(() => undefined);
       } catch (cause) {
-        await this.keep(name).catch(() => undefined);
+        const folder = this.folder(name);
+        await tracing.stopChunk({ path: `${folder}/trace.zip` }).catch(() => undefined);
+        await this.keep(folder).catch(() => undefined);
         throw cause;
       }
     });
   }
 
-  private async keep(name: string): Promise<void> {
+  /** Where what is known of a failed test goes. */
+  private folder(name: string): string {
     this.count += 1;
     const folder = `e2e/failed/${basename(process.argv[1] ?? "test", ".mjs")}-${this.count}-${name.replaceAll(/\W+/g, "-").slice(0, 40)}`;
     mkdirSync(folder, { recursive: true });
+    return folder;
+  }
+
+  private async keep(folder: string): Promise<void> {
     writeFileSync(`${folder}/frames.txt`, this.watched.frames.filter((one) => !one.includes("vitals")).slice(-400).join("\n"));
     writeFileSync(`${folder}/faults.txt`, this.watched.faults.join("\n"));
     writeFileSync(`${folder}/daemon.log`, await this.house.log().catch(String));
     const pages = this.browser.contexts().flatMap((context) => context.pages());
-    for (const [at, page] of pages.entries()) await page.screenshot({ path: `${folder}/page-${at + 1}.png`, timeout: 3000 }).catch(() => undefined);
+    for (const [at, page] of pages.entries()) {
+      await page.screenshot({ path: `${folder}/page-${at + 1}.png`, timeout: 3000 }).catch(() => undefined);
+      writeFileSync(`${folder}/page-${at + 1}.html`, await page.content().catch(String));
+    }
   }
 }

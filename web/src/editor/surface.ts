@@ -3,13 +3,14 @@
 import { acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, closeCompletion, completionKeymap, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab, selectParentSyntax, toggleComment } from "@codemirror/commands";
 import { bracketMatching, indentOnInput, indentUnit } from "@codemirror/language";
-import { lintKeymap, setDiagnostics, type Diagnostic as Shown } from "@codemirror/lint";
+import { lintKeymap, setDiagnostics, type Action, type Diagnostic as Shown } from "@codemirror/lint";
 import { highlightSelectionMatches, search, searchKeymap, selectNextOccurrence } from "@codemirror/search";
 import { Compartment, EditorState, Prec, type Extension } from "@codemirror/state";
 import { Decoration, EditorView, ViewPlugin, drawSelection, highlightActiveLine, highlightActiveLineGutter, highlightSpecialChars, hoverTooltip, keymap, lineNumbers, showTooltip, type DecorationSet, type Tooltip, type ViewUpdate } from "@codemirror/view";
 import { StateEffect, StateField } from "@codemirror/state";
 import type { CheckMode, Diagnostic } from "../wire/protocol";
 import { effect } from "@preact/signals";
+import { fixOf, type Fix } from "../kernel/fixes";
 import { inspect } from "../kernel/inspect";
 import { stretch } from "../kernel/merge";
 import { go } from "../kernel/routes";
@@ -31,8 +32,10 @@ const look = EditorView.theme({
   ".cm-selectionMatch, .cm-searchMatch": { backgroundColor: "var(--mark)" },
   ".cm-tooltip": { backgroundColor: "var(--raised)", color: "var(--text)", border: "1px solid var(--line)", borderRadius: "4px", boxShadow: "0 4px 16px rgb(0 0 0 / .25)" },
   ".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--select)", color: "var(--text)" },
+  ".cm-tooltip-autocomplete ul li": { padding: "2px 8px !important" },
   ".cm-completionDetail": { color: "var(--muted)", fontStyle: "normal" },
   ".cm-panels": { backgroundColor: "var(--side)", color: "var(--text)", borderColor: "var(--line)" },
+  ".cm-diagnosticAction": { font: "inherit", backgroundColor: "var(--accent)", color: "var(--on-accent)", padding: "2px 8px", borderRadius: "4px", marginLeft: "8px" },
   ".cm-completionInfo .card": { padding: "4px" },
   ".cm-marked": { backgroundColor: "var(--mark)" },
   ".cm-specialChar": { color: "var(--danger)" },
@@ -212,6 +215,22 @@ const evaluating = keymap.of([
   { key: "Mod-i", run: evaluate("inspect"), preventDefault: true }, { key: "Mod-Shift-Enter", run: evaluate("inspect") },
 ]);
 
+/** Buttons that mend a finding where it is by then, as long as what they change is what was checked. */
+function mending(fix: Fix | null, text: string, place: number): Action[] {
+  if (fix === null || !isOwner.value) return [];
+  const first = Math.min(...fix.changes.map((one) => one.from));
+  const checked = text.slice(first, Math.max(...fix.changes.map((one) => one.to)));
+  return [{
+    name: visible(fix.title),
+    apply: (view, from) => {
+      const moved = from - place;
+      if (view.state.readOnly) return;
+      if (view.state.sliceDoc(first + moved, first + moved + checked.length) !== checked) status.value = "The text was changed since it was checked";
+      else view.dispatch({ changes: fix.changes.map((one) => ({ from: one.from + moved, to: one.to + moved, insert: one.insert })) });
+    },
+  }];
+}
+
 /** So many findings are drawn in a text. */
 const MOST = 200;
 
@@ -226,7 +245,8 @@ export function shown(found: readonly Diagnostic[], text: string): Shown[] {
     const end = one.span_end === undefined ? text.indexOf("\n", from) : (places[2 * at + 1] ?? 0);
     const to = Math.max(from, Math.min(text.length, end < 0 ? text.length : end));
     const severity = one.severity === "error" ? ("error" as const) : one.severity === "warning" ? ("warning" as const) : ("info" as const);
-    return { from: Math.min(from, text.length), to, severity, message: visible(`${one.code === null ? "" : `${one.code} `}${one.message}${one.hint === null ? "" : `\n${one.hint}`}`) };
+    const place = Math.min(from, text.length);
+    return { from: place, to, severity, actions: mending(fixOf(one, text), text, place), message: visible(`${one.code === null ? "" : `${one.code} `}${one.message}${one.hint === null ? "" : `\n${one.hint}`}`) };
   });
 }
 

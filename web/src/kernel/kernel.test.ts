@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { PRESETS, close, drift, float, groups, move, narrowed, parse, resize, show, sink, visiblePanes } from "./layout";
+import { KINDS, PRESETS, another, close, drift, float, groups, kindOf, move, narrowed, parse, resize, show, sink, visiblePanes } from "./layout";
 import { format, parse as parseRoute, readRecent, visited } from "./routes";
 import { readStates } from "./states";
 import { age, byteOffset, bytes, match, placeOfByte, placesOfBytes, visible } from "./text";
@@ -115,4 +115,22 @@ test("many places in a text are found as one is", () => {
   const text = "a ä 漢 𝄞 z\n".repeat(3);
   const offsets = [5, 0, 40, 12, 999, 7, 7];
   assert.deepEqual(placesOfBytes(text, offsets), offsets.map((offset) => placeOfByte(text, offset)));
+});
+
+test("of class browsers and Inspectors there may be four, of everything else one", () => {
+  let layout = show(start, "classes");
+  const made: string[] = [];
+  for (let at = 0; at < 5; at += 1) {
+    const next = another(layout, "classes");
+    made.push(next);
+    layout = show(layout, next);
+  }
+  assert.deepEqual(made, ["classes2", "classes3", "classes4", "classes4", "classes4"]);
+  assert.equal(another(layout, "tests"), "tests");
+  const home = groups(layout).find((group) => group.tabs.includes("classes4"));
+  assert.ok(home?.tabs.includes("classes"), "beside its kin");
+  assert.equal(another(close(layout, "classes3"), "classes"), "classes3", "one that was closed is free again");
+  assert.deepEqual(parse(JSON.stringify(layout)), layout, "and is kept");
+  assert.deepEqual(KINDS.map(kindOf), KINDS);
+  assert.equal(kindOf("inspector3"), "inspector");
 });

@@ -3,11 +3,29 @@
 
 export const PANES = [
   "workspace", "classes", "inspector", "actors", "supervision", "transcript", "changes", "tests", "bindings", "log", "audit",
+  // Of these there may be several, to look at one thing beside another.
+  "classes2", "classes3", "classes4", "inspector2", "inspector3", "inspector4",
 ] as const;
 export type PaneId = (typeof PANES)[number];
+/** Those of which one is always meant when none is named. */
+export type PaneKind = Exclude<PaneId, `${string}${2 | 3 | 4}`>;
+export const KINDS = PANES.filter((pane): pane is PaneKind => !/\d$/.test(pane));
+
+export function kindOf(pane: PaneId): PaneKind {
+  return KINDS.find((kind) => pane.startsWith(kind)) ?? "workspace";
+}
+
+/** One more of a kind: the first that is not on the screen, the last where all are. */
+export function another(layout: Layout, kind: PaneKind): PaneId {
+  const shown = [...groups(layout).flatMap((one) => one.tabs), ...(layout.floats ?? []).map((one) => one.pane)];
+  const all = PANES.filter((pane) => kindOf(pane) === kind);
+  return all.find((pane) => !shown.includes(pane)) ?? all.at(-1) ?? kind;
+}
 
 /** What every pane is given. */
 export interface PaneProps {
+  /** Which one it is, where there are several of its kind. */
+  pane: PaneId;
   /** Whether it can be seen; one that cannot asks for nothing. */
   isVisible: boolean;
 }
@@ -113,7 +131,7 @@ export function drift(layout: Layout, pane: PaneId, to: Partial<Omit<Float, "pan
 }
 
 /** Where a pane goes that is not there: beside its kin, else into the last group. */
-const KIN: PaneId[][] = [["inspector", "classes"], ["transcript", "changes", "tests", "log", "audit", "bindings"], ["actors", "supervision"]];
+const KIN: PaneKind[][] = [["inspector", "classes"], ["transcript", "changes", "tests", "log", "audit", "bindings"], ["actors", "supervision"]];
 
 export function show(layout: Layout, pane: PaneId): Layout {
   if (layout.floats?.some((one) => one.pane === pane) === true) return drift(layout, pane, {});
@@ -124,8 +142,8 @@ export function show(layout: Layout, pane: PaneId): Layout {
     home.active = pane;
     return next;
   }
-  const kin = KIN.find((family) => family.includes(pane)) ?? [];
-  const host = all.find((one) => one.tabs.some((tab) => kin.includes(tab))) ?? all[all.length - 1];
+  const kin = KIN.find((family) => family.includes(kindOf(pane))) ?? [];
+  const host = all.find((one) => one.tabs.some((tab) => kin.includes(kindOf(tab)))) ?? all[all.length - 1];
   if (host !== undefined) {
     host.tabs.push(pane);
     host.active = pane;

@@ -1,7 +1,7 @@
 // Places that have an address: `#/class/Lamp/toggle`. A link opens something and never runs, saves or sends anything.
 
 import { signal } from "@preact/signals";
-import type { PaneId } from "./layout";
+import type { PaneId, PaneKind } from "./layout";
 
 export interface Place {
   pane: PaneId;
@@ -9,7 +9,7 @@ export interface Place {
   parts: string[];
 }
 
-const FIRST: Record<string, PaneId> = {
+const FIRST: Record<string, PaneKind> = {
   workspace: "workspace", class: "classes", senders: "classes", implementors: "classes", references: "classes",
   actor: "inspector", inspect: "inspector", actors: "actors", supervision: "supervision", transcript: "transcript",
   file: "classes", changes: "changes", test: "tests", bindings: "bindings", log: "log", audit: "audit",
@@ -67,28 +67,36 @@ export const place = signal<Place | null>(null);
 /** Told when a pane is to be seen; the shell shows it. */
 export const wanted = signal<{ pane: PaneId; focus: boolean } | null>(null);
 
-function reach(hash: string, focus: boolean): void {
+function reach(hash: string, focus: boolean, pane?: PaneId): void {
   const next = parse(hash);
   if (next === null) return;
-  place.value = next;
-  wanted.value = { pane: next.pane, focus };
+  place.value = { ...next, pane: pane ?? next.pane };
+  wanted.value = { pane: pane ?? next.pane, focus };
 }
 
 /** Whether the last click or key was with Shift: what is opened then gets a tab of its own. */
 let isShift = false;
-/** What every session can see. */
-const SHARED = ["class", "senders", "implementors", "references", "actor", "file", "changes", "test"];
+/** One more pane of a kind; the shell knows which are there. */
+export const spare = signal<(kind: PaneKind) => PaneId>((kind) => kind);
+
+/** The pane that something opens in: one of its own with Shift, where there may be several. */
+export function landing(kind: PaneKind): PaneId {
+  if (!isShift || (kind !== "classes" && kind !== "inspector")) return kind;
+  isShift = false;
+  return spare.peek()(kind);
+}
 
 /** Open a place: Back comes back from it. */
 export function go(...parts: string[]): void {
+  const kind = FIRST[parts[0] ?? ""];
+  if (kind !== undefined) goIn(landing(kind), ...parts);
+}
+
+/** The same in a certain pane. */
+export function goIn(pane: PaneId, ...parts: string[]): void {
   const hash = format(parts);
-  if (isShift && SHARED.includes(parts[0] ?? "")) {
-    isShift = false;
-    window.open(location.pathname + hash, "_blank", "noopener");
-    return;
-  }
   if (location.hash !== hash) history.pushState(null, "", hash);
-  reach(hash, true);
+  reach(hash, true, pane);
 }
 
 /** Something was selected where the page is already: the address follows. */
@@ -97,8 +105,16 @@ export function note(...parts: string[]): void {
 }
 
 export function startRoutes(): void {
-  document.addEventListener("click", (event) => { isShift = event.shiftKey; setTimeout(() => { isShift = false; }, 0); }, true);
+  const hold = (event: MouseEvent | KeyboardEvent): void => {
+    isShift = event.shiftKey;
+    setTimeout(() => { isShift = false; }, 0);
+  };
+  document.addEventListener("click", hold, true);
+  document.addEventListener("dblclick", hold, true);
+  // Shift with Enter in a text prints; in a list it opens.
+  document.addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.target as HTMLElement | null)?.isContentEditable === false) hold(event); }, true);
   addEventListener("popstate", () => reach(location.hash, false));
-  addEventListener("hashchange", () => reach(location.hash, false));
+  // Most browsers tell both of a new address; once is enough.
+  addEventListener("hashchange", () => { if (place.peek() === null || format(place.peek()?.parts ?? []) !== location.hash) reach(location.hash, false); });
   if (location.hash !== "") reach(location.hash, false);
 }

@@ -2,16 +2,11 @@
 
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { ErrorBody, Frame } from "../wire/protocol";
+import type { Diagnostic, ErrorBody, Frame } from "../wire/protocol";
+import { fixOf, proposal } from "../kernel/fixes";
 import { inspect } from "../kernel/inspect";
 import { go, marked } from "../kernel/routes";
 import { visible } from "../kernel/text";
-
-/** A word the hint proposes, if it proposes one. */
-export function proposal(error: ErrorBody): string | null {
-  const found = /[Dd]id you mean [`'"‘]?([^`'"’?\s]+)[`'"’]?\?/.exec(`${error.message} ${error.hint ?? ""}`);
-  return found?.[1] ?? null;
-}
 
 function isLibrary(frame: Frame): boolean {
   if (frame.file === undefined) return frame.receiver === undefined;
@@ -53,8 +48,14 @@ function place(code: string | null | undefined, found: { line: number | null; co
   return found.column === undefined ? line : `${line}\n${" ".repeat(Math.max(0, found.column - 1))}^`;
 }
 
-export function Fault({ error, at, code, onCorrect, children }: { error: ErrorBody; at: number; code?: string | null; onCorrect?: (word: string) => void; children?: ComponentChildren }): JSX.Element {
-  const word = proposal(error);
+/** A button that mends what was found, where that is known. */
+export function FixButton({ found, code, onFix }: { found: Diagnostic; code: string | null | undefined; onFix: (found: Diagnostic) => void }): JSX.Element | null {
+  const fix = code === null || code === undefined ? null : fixOf(found, code);
+  return fix === null ? null : <button class="plain" onClick={() => onFix(found)}>{visible(fix.title)}</button>;
+}
+
+export function Fault({ error, at, code, onCorrect, onFix, children }: { error: ErrorBody; at: number; code?: string | null; onCorrect?: (word: string) => void; onFix?: (found: Diagnostic) => void; children?: ComponentChildren }): JSX.Element {
+  const word = proposal(`${error.message} ${error.hint ?? ""}`);
   return (
     <div class="fault">
       <div class="fault-head">
@@ -62,12 +63,13 @@ export function Fault({ error, at, code, onCorrect, children }: { error: ErrorBo
         <span class="code">{visible(error.message)}</span>
       </div>
       {error.hint === undefined ? null : <div class="muted">{visible(error.hint)}</div>}
-      {word === null || onCorrect === undefined ? null : <div><button class="plain" onClick={() => onCorrect(word)}>Did you mean '{visible(word)}'?</button></div>}
+      {word === null || onCorrect === undefined || error.diagnostics !== undefined ? null : <div><button class="plain" onClick={() => onCorrect(word)}>Did you mean '{visible(word)}'?</button></div>}
       {(error.diagnostics ?? []).slice(0, 20).map((found, at) => (
         <div key={at} class="code">
           <span class={`chip ${found.severity === "error" ? "danger" : "warn"}`}>{found.code ?? found.severity}</span>{" "}
           {found.line === null ? "" : <span class="muted">line {found.line} </span>}{visible(found.message)}
           {found.hint === null ? null : <span class="muted"> {visible(found.hint)}</span>}
+          {onFix === undefined ? null : <> <FixButton found={found} code={code} onFix={onFix} /></>}
           {place(code, found) === null ? null : <pre class="code muted">{visible(place(code, found) ?? "")}</pre>}
         </div>
       ))}

@@ -44,7 +44,11 @@ function rowHeight(): number {
   return matchMedia("(pointer: coarse)").matches ? 44 : 24;
 }
 
+/** Lists are told apart: there may be two of one name. */
+let lists = 0;
+
 export function List<Item>(props: ListProps<Item>): JSX.Element {
+  const [own] = useState(() => `list-${(lists += 1)}`);
   const { items, keyOf, selected } = props;
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 600 });
@@ -93,7 +97,7 @@ export function List<Item>(props: ListProps<Item>): JSX.Element {
       if (filter == null) return;
       filter.focus();
     } else if (event.key.toLowerCase() === "c" && String(getSelection()) === "" && at >= 0) {
-      const row = document.getElementById(`${props.label}-${selected ?? ""}`);
+      const row = document.getElementById(`${own}-${selected ?? ""}`);
       const text = [...(row?.children ?? [])].map((one) => one.textContent ?? "").filter((one) => one !== "").join("\t");
       navigator.clipboard?.writeText(text).then(() => { status.value = "copied"; }, () => { status.value = "The browser did not allow to copy"; });
     } else return;
@@ -130,7 +134,7 @@ export function List<Item>(props: ListProps<Item>): JSX.Element {
     shown.push(
       <div
         key={key}
-        id={`${props.label}-${key}`}
+        id={`${own}-${key}`}
         class={`row ${props.rowClass?.(item) ?? ""}`}
         role={ROLES[props.role ?? "listbox"]}
         aria-selected={key === selected}
@@ -161,7 +165,7 @@ export function List<Item>(props: ListProps<Item>): JSX.Element {
       role={props.role ?? "listbox"}
       aria-label={props.label}
       {...(props.role === "grid" ? { "aria-rowcount": total } : {})}
-      {...(selected === null || at < 0 ? {} : { "aria-activedescendant": `${props.label}-${selected}` })}
+      {...(selected === null || at < 0 ? {} : { "aria-activedescendant": `${own}-${selected}` })}
       tabIndex={0}
       onKeyDown={onKeyDown}
       onScroll={(event) => {

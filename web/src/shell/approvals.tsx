@@ -4,19 +4,30 @@ import { effect, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { alarm } from "../kernel/notices";
-import { client, epoch, fault, isOwner, now, status } from "../kernel/store";
+import { settings } from "../kernel/settings";
+import { client, epoch, fault, isOwner, now, status, workspaceName } from "../kernel/store";
 import { count, visible } from "../kernel/text";
 import type { Approval } from "../wire/protocol";
 
 const held = signal<Approval[]>([]);
 export const areApprovalsShown = signal(false);
 
+/** Say that calls wait; to somebody who looks elsewhere through the browser, if that was wished. */
+function tell(all: readonly Approval[]): void {
+  const text = `${count(all.length, "call")} waiting for you`;
+  alarm(text);
+  if (!settings.peek().notify || !document.hidden || Notification.permission !== "granted") return;
+  const last = all.at(-1);
+  const note = new Notification(`${workspaceName.peek()}: ${text}`, { body: last === undefined ? "" : visible(`${last.who}: ${last.summary}`).slice(0, 200), tag: "approvals" });
+  note.onclick = () => { focus(); areApprovalsShown.value = true; note.close(); };
+}
+
 /** Ask which calls wait; an observer is told none. */
 export function readApprovals(): void {
   if (!isOwner.peek()) return;
   client.request("approvals", {}).then(
     (answer) => {
-      if (answer.approvals.length > held.peek().length) alarm(`${count(answer.approvals.length, "call")} waiting for you`);
+      if (answer.approvals.length > held.peek().length) tell(answer.approvals);
       held.value = answer.approvals;
       if (answer.approvals.length === 0) areApprovalsShown.value = false;
     },

@@ -7,7 +7,8 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { focused } from "../kernel/actions";
 import { byAge, kept, newest as newestItem } from "../kernel/desk";
 import { edited, readStates, states, type Remembered } from "../kernel/states";
-import { PANES, PRESETS, close, drift, float, groups, move, narrowed, parse as parseLayout, resize, show, sink, visiblePanes, type Edge, type Float, type Group, type Layout, type PaneId } from "../kernel/layout";
+import { PANES, PRESETS, close, another, drift, float, groups, kindOf, move, narrowed, parse as parseLayout, resize, show, sink, visiblePanes, type Edge, type Float, type Group, type Layout, type PaneId, type PaneKind } from "../kernel/layout";
+import { spare } from "../kernel/routes";
 import { isOnline, lastError, node } from "../kernel/store";
 import { visible } from "../kernel/text";
 import { BODIES, SIGNS, TITLES } from "./panes";
@@ -75,6 +76,8 @@ export function layoutText(): string {
   return JSON.stringify({ ...layout.value, states: states.value });
 }
 
+spare.value = (kind) => another(layout.peek(), kind);
+
 export function reveal(pane: PaneId, isFocused: boolean): void {
   if (full.value !== null && full.value !== pane) full.value = null;
   newest.value = [pane, ...newest.value.filter((one) => one !== pane)];
@@ -90,22 +93,22 @@ export function nextPane(step: number): void {
 }
 
 /** Panes that show the image; without one they say why there is none. */
-const OF_IMAGE: PaneId[] = ["workspace", "classes", "inspector", "actors", "supervision", "tests", "bindings"];
+const OF_IMAGE: PaneKind[] = ["workspace", "classes", "inspector", "actors", "supervision", "tests", "bindings"];
 
 export function Pane({ pane, isVisible }: { pane: PaneId; isVisible: boolean }): JSX.Element {
-  const Body = BODIES[pane];
+  const [Body, isOfImage] = [BODIES[kindOf(pane)], OF_IMAGE.includes(kindOf(pane))];
   seen.add(pane);
   return (
     <section
       id={`pane-${pane}`}
-      class={`pane ${node.value !== "running" && OF_IMAGE.includes(pane) ? "frozen" : ""}`}
+      class={`pane ${node.value !== "running" && isOfImage ? "frozen" : ""}`}
       role="region"
       aria-label={TITLES[pane]}
       tabIndex={-1}
       onFocusIn={() => (focused.value = pane)}
     >
-      {node.value === "failed" && lastError.value !== null && OF_IMAGE.includes(pane) ? <div class="problem" role="alert"><span class="chip danger">failed</span> {visible(lastError.value)}</div> : null}
-      <Body isVisible={isVisible} />
+      {node.value === "failed" && lastError.value !== null && isOfImage ? <div class="problem" role="alert"><span class="chip danger">failed</span> {visible(lastError.value)}</div> : null}
+      <Body pane={pane} isVisible={isVisible} />
     </section>
   );
 }
@@ -165,7 +168,7 @@ function edgeAt(event: DragEvent, box: DOMRect): Edge {
 
 /** Sign, name, and a dot where text is edited and not saved. */
 function Title({ pane }: { pane: PaneId }): JSX.Element {
-  return <><span class="sign" aria-hidden="true">{SIGNS[pane]}</span>{TITLES[pane]}{edited.value.includes(pane) ? <span class="edited" role="img" aria-label="edited"> ●</span> : null}</>;
+  return <><span class="sign" aria-hidden="true">{SIGNS[kindOf(pane)]}</span>{TITLES[pane]}{edited.value.includes(pane) ? <span class="edited" role="img" aria-label="edited"> ●</span> : null}</>;
 }
 
 function GroupView({ group }: { group: Group }): JSX.Element {

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { actionsOf, focused, keyText, type Action } from "../kernel/actions";
-import { PANES } from "../kernel/layout";
+import { KINDS } from "../kernel/layout";
 import { recent } from "../kernel/recent";
 import { go, parse as parseRoute } from "../kernel/routes";
 import { client, fault, isOwner } from "../kernel/store";
@@ -100,7 +100,7 @@ function entriesFor(text: string, actions: Action[]): Entry[] {
   }
   const acts = actions.map((action) => ({ text: action.title, detail: action.key === undefined ? "" : keyText(action.key), run: action.run }));
   if (text.startsWith(">")) return best(rest, acts, (one) => one.text);
-  const panes = PANES.filter((pane) => isOwner.value || pane !== "audit").map((pane) => ({
+  const panes = KINDS.filter((pane) => isOwner.value || pane !== "audit").map((pane) => ({
     text: TITLES[pane], detail: `g ${Object.keys(LETTERS).find((letter) => LETTERS[letter] === pane) ?? ""}`, run: () => reveal(pane, true),
   }));
   const presets = layoutNames().map((name) => ({ text: `Layout: ${LAYOUTS[name] ?? name}`, detail: name === layoutName.value ? "shown" : "layout", run: () => openLayout(name) }));

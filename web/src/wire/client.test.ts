@@ -160,3 +160,21 @@ test("too much is refused before it is sent", async () => {
   await assert.rejects(client.request("eval", { code: "x".repeat(1024 * 1024 + 1) }), (error) => error instanceof OpError && error.body.kind === "message_too_large");
   assert.equal(FakeSocket.last.sent.length, count);
 });
+
+test("two who want different things of one channel both get them, after a reconnect too", () => {
+  const { client } = fake();
+  FakeSocket.last.welcome("s-1", false);
+  const heard: string[] = [];
+  client.on("object", () => heard.push("one"), { actor: "0.1.0" });
+  client.on("object", () => heard.push("two"), { actor: "0.2.0" });
+  client.on("object", () => heard.push("three"), { actor: "0.1.0" });
+  const wanted = (): unknown[] => FakeSocket.last.sent.filter((one) => one.op === "subscribe").map((one) => one.actor).sort();
+  assert.deepEqual(wanted(), ["0.1.0", "0.2.0"]);
+  FakeSocket.last.onclose?.({ code: 1006 });
+  client.hurry();
+  FakeSocket.last.welcome("s-1", true);
+  assert.deepEqual(wanted(), ["0.1.0", "0.2.0"]);
+  FakeSocket.last.say({ type: "push", channel: "object", event: "changed", data: { actor: "0.1.0", fields: [] } });
+  assert.deepEqual(heard, ["one", "two", "three"]);
+  client.leave();
+});

@@ -59,7 +59,8 @@ interface Open {
 type Listener = (event: Push) => void;
 interface Subscription {
   listeners: Set<Listener>;
-  more: Record<string, string>;
+  /** What is wanted of the channel: which actors, which level. */
+  wishes: Record<string, string>[];
   /** The number of the last event that was passed on; null while none is known. */
   seq: number | null;
   /** Events that arrive while missed ones are asked for, and whether some of those were dropped in turn. */
@@ -261,9 +262,12 @@ export class Client {
   on<Name extends Channel>(channel: Name, listener: (event: Extract<Push, { channel: Name }>) => void, more: Record<string, string> = {}, since: number | null = null): () => void {
     let subscription = this.channels.get(channel);
     if (subscription === undefined) {
-      subscription = { listeners: new Set(), more, seq: since, held: null, isHoled: false, turn: 0 };
+      subscription = { listeners: new Set(), wishes: [more], seq: since, held: null, isHoled: false, turn: 0 };
       this.channels.set(channel, subscription);
       if (this.isOnline) void this.listen(channel, subscription);
+    } else if (!subscription.wishes.some((wish) => JSON.stringify(wish) === JSON.stringify(more))) {
+      subscription.wishes.push(more);
+      if (this.isOnline) this.request("subscribe", { channels: [channel], ...more }).catch(() => undefined);
     }
     subscription.listeners.add(listener as Listener);
     return () => {
@@ -276,12 +280,14 @@ export class Client {
 
   /** Listen, and first get what was missed: until then what arrives may be newer, and waits. */
   private async listen(channel: Channel, subscription: Subscription): Promise<void> {
-    const { more, seq } = subscription;
+    const { seq } = subscription;
+    const [more = {}, ...others] = subscription.wishes;
     const since = seq === null ? {} : { since: { [channel]: seq } };
     subscription.turn += 1;
     const turn = subscription.turn;
     subscription.held = seq === null ? null : [];
     subscription.isHoled = false;
+    for (const other of others) this.request("subscribe", { channels: [channel], ...other }).catch(() => undefined);
     const isWhole = await this.request("subscribe", { channels: [channel], ...more, ...since }).then(() => true, () => false);
     if (turn !== subscription.turn || subscription.held === null) return;
     const { held } = subscription;

@@ -529,7 +529,12 @@ export type Diagnostic = { file: string | null, line: number | null, code: strin
 /**
  * Byte offsets.
  */
-span_start?: number, span_end?: number, column?: number, end_line?: number, end_column?: number, };
+span_start?: number, span_end?: number, column?: number, end_line?: number, end_column?: number, 
+/**
+ * What mends it without changing what the code does: all of it or nothing. Absent when only a person can
+ * decide.
+ */
+fix?: Array<TextEdit>, };
 
 /**
  * Findings of the compiler; nothing is installed.
@@ -1899,6 +1904,19 @@ export type TestResults = { total: number, passed: number, failed: number, skipp
 export type TestsEvent = { "event": "started", "data": { class: string | null, method: string | null, session: string, } } | { "event": "result", "data": { test: TestOutcome, } } | { "event": "finished", "data": { total: number, passed: number, failed: number, skipped: number, session: string, } } | { "event": "dropped", "data": { count: number, } } | { "event": "gap", "data": { from: number, to: number, } };
 
 /**
+ * One change of the text that a finding is about.
+ */
+export type TextEdit = { 
+/**
+ * Byte offsets, like those of the finding.
+ */
+start: number, end: number, 
+/**
+ * What stands there instead.
+ */
+text: string, };
+
+/**
  * How a text is made of inputs.
  */
 export type TextForm = "script";
@@ -2084,6 +2102,11 @@ export type UseFinding = { file: string | null, line: number | null, code: strin
  * Byte offsets.
  */
 span_start?: number, span_end?: number, column?: number, end_line?: number, end_column?: number, 
+/**
+ * What mends it without changing what the code does: all of it or nothing. Absent when only a person can
+ * decide.
+ */
+fix?: Array<TextEdit>, 
 /**
  * The class that the finding is in.
  */

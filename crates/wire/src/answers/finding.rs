@@ -36,6 +36,17 @@ answer! {
 }
 
 answer! {
+    /// One change of the text that a finding is about.
+    TextEdit {
+        /// Byte offsets, like those of the finding.
+        start: u32,
+        end: u32,
+        /// What stands there instead.
+        text: String,
+    }
+}
+
+answer! {
     /// A finding of the compiler.
     Diagnostic {
         file: Option<String>,
@@ -54,6 +65,9 @@ answer! {
         column: u32,
         end_line: u32,
         end_column: u32,
+        /// What mends it without changing what the code does: all of it or nothing. Absent when only a person can
+        /// decide.
+        fix: Vec<TextEdit>,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use beamtalk_syntax::diagnostic::{Category, Diagnostic, Severity};
 use beamtalk_syntax::span::LineIndex;
-use beamtalk_wire::answers::{self, Note};
+use beamtalk_wire::answers::{self, Note, TextEdit};
 
 pub(crate) fn is_error(diagnostic: &Diagnostic) -> bool {
     diagnostic.severity == Severity::Error
@@ -19,6 +19,11 @@ pub(crate) fn shown(diagnostic: &Diagnostic, file: &str, text: &str) -> answers:
             line: at.line,
             column: at.column,
         }
+    });
+    let fix = diagnostic.edits.iter().map(|edit| TextEdit {
+        start: edit.span.start,
+        end: edit.span.end,
+        text: edit.text.to_owned(),
     });
     answers::Diagnostic {
         file: Some(file.to_owned()),
@@ -41,5 +46,6 @@ pub(crate) fn shown(diagnostic: &Diagnostic, file: &str, text: &str) -> answers:
         column: Some(start.column),
         end_line: Some(end.line),
         end_column: Some(end.column),
+        fix: (!diagnostic.edits.is_empty()).then(|| fix.collect()),
     }
 }

@@ -6,6 +6,7 @@ use std::io::{BufReader, Read, Write};
 use std::time::Duration;
 
 use beamtalk_compiler::complete::{self, Binding};
+use beamtalk_compiler::lint::lint_file;
 use beamtalk_compiler::{
     ClassTable, Dependencies, Origin, Packages, SourceFile, check_file, compile_file, compile_input,
     compile_method, remove_method, without_extensions,
@@ -481,9 +482,14 @@ impl Answer<'_> {
                 let (file, parsed) = parse(&session_text(code, None));
                 let mut table = self.table.clone();
                 table.declare(&file);
-                let compiled = compile_input(&file, &table, &names(bound));
+                // What cannot be read is not worth a word about its style.
+                let found = if mode == CheckMode::Class && !parsed.iter().any(diagnostic::is_error) {
+                    lint_file(&file, &table)
+                } else {
+                    compile_input(&file, &table, &names(bound)).diagnostics
+                };
                 self.findings("session", code, &parsed);
-                self.findings("session", code, &compiled.diagnostics);
+                self.findings("session", code, &found);
             }
         }
     }

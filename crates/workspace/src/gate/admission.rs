@@ -150,13 +150,20 @@ async fn wait_for_hello<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let (bytes, client) = match &offer {
-        Offer::Login(secret) => (secret.bytes().len(), ClientKind::Browser),
+    let pace = &shared.config.pace;
+    // A page always says hello, but not before it has heard that the socket is open: on a busy machine or a slow line that
+    // takes longer than the moment others get, and without it the page would have neither its session nor its frames.
+    let (bytes, client, patience) = match &offer {
+        Offer::Login(secret) => (
+            secret.bytes().len(),
+            ClientKind::Browser,
+            pace.authentication.max(pace.hello),
+        ),
         Offer::Cookie(secret) | Offer::Token(secret) | Offer::Either(secret) => {
-            (secret.bytes().len(), ClientKind::Unknown)
+            (secret.bytes().len(), ClientKind::Unknown, pace.hello)
         }
     };
-    let (greeting, request) = match timeout(shared.config.pace.hello, first_text(socket, allowance)).await {
+    let (greeting, request) = match timeout(patience, first_text(socket, allowance)).await {
         Ok(Err(rejected)) => return Err(rejected),
         Ok(Ok(text)) => match opening::read_hello(&text) {
             Some(greeting) => (greeting, None),

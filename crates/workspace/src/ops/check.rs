@@ -97,6 +97,7 @@ async fn unanswered(workspace: &Rc<Workspace>, class: &str, gone: &[String]) -> 
                 column: None,
                 end_line: None,
                 end_column: None,
+                fix: None,
             };
             found.push(of_owner(hint, &site.class, class, Some(selector)));
         }

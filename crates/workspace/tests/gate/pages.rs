@@ -25,6 +25,9 @@ fn header<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
         .map(|(_, value)| value)
 }
 
+/// What a page says first.
+const HELLO: &str = r#"{"type":"hello","client":"browser"}"#;
+
 /// The name that browsers log in under.
 fn own_host(house: &House) -> String {
     format!("{}:{}", house.gate.login_host, house.port())
@@ -204,6 +207,7 @@ async fn a_browser_logs_in_and_out() {
     let own = format!("http://127.0.0.1:{}", house.port());
     let headers = [("origin", own.as_str()), ("cookie", pair)];
     let mut client = house.client_with(&headers).await.unwrap();
+    client.say(HELLO).await;
     client.expect("auth_ok").await;
     let admitted = house.next().await;
     assert_eq!(
@@ -220,9 +224,29 @@ async fn a_browser_logs_in_and_out() {
     assert_eq!(client.set_cookie, None);
     let mut again = house.client_with(&headers).await.unwrap();
     assert!(again.set_cookie.as_ref().unwrap().contains("Max-Age=0"));
+    again.say(HELLO).await;
     let (said, end) = again.rest().await;
     assert_eq!(said, [json!({"type": "auth_error", "message": "Invalid cookie"})]);
     assert_eq!(end, Heard::Closed(1008));
+}
+
+#[tokio::test]
+async fn a_page_may_take_its_time_to_say_hello() {
+    let mut house = house().await;
+    let set = log_in(&house).await;
+    let (pair, _) = set.split_once("; ").unwrap();
+    let own = format!("http://127.0.0.1:{}", house.port());
+    let headers = [("origin", own.as_str()), ("cookie", pair)];
+    let mut client = house.client_with(&headers).await.unwrap();
+    // Longer than others have: a busy machine, a slow line.
+    tokio::time::sleep(Pace::default().hello * 2).await;
+    client
+        .say(r#"{"type":"hello","client":"browser","protocol":"1.1","keep":true,"resume":"s-7"}"#)
+        .await;
+    client.expect("auth_ok").await;
+    let admitted = house.next().await;
+    assert!(admitted.keeps);
+    assert_eq!(admitted.resume.as_deref(), Some("s-7"));
 }
 
 #[tokio::test]
@@ -268,6 +292,7 @@ async fn an_observer_logs_in_as_one() {
     let own = format!("http://{}", own_host(&house));
     let headers = [("origin", own.as_str()), ("cookie", pair)];
     let mut client = house.client_with(&headers).await.unwrap();
+    client.say(HELLO).await;
     assert_eq!(client.expect("auth_ok").await["role"], "observer");
     assert_eq!(house.next().await.role, Role::Observer);
 }
@@ -288,6 +313,7 @@ async fn an_access_token_logs_in_and_ends_with_its_login() {
     let own = format!("http://{}", own_host(&house));
     let headers = [("origin", own.as_str()), ("cookie", pair)];
     let mut client = house.client_with(&headers).await.unwrap();
+    client.say(HELLO).await;
     client.expect("auth_ok").await;
     let admitted = house.next().await;
     assert_eq!(
@@ -297,6 +323,7 @@ async fn an_access_token_logs_in_and_ends_with_its_login() {
     house.gate.revoke_token("tablet").unwrap();
     assert_eq!(client.hear().await, Heard::Closed(4001));
     let mut again = house.client_with(&headers).await.unwrap();
+    again.say(HELLO).await;
     again.expect("auth_error").await;
     // Under a plain name not even a right token logs in.
     let token = house
@@ -332,6 +359,7 @@ async fn rotation_ends_logins_and_invitations() {
         .client_with(&[("origin", &own), ("cookie", pair)])
         .await
         .unwrap();
+    client.say(HELLO).await;
     client.expect("auth_error").await;
     let answer = post_login(&house, &format!("token={}", token.expose())).await;
     assert_eq!(status(&answer), 403);

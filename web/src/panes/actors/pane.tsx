@@ -8,11 +8,11 @@ import { inspect } from "../../kernel/inspect";
 import type { PaneProps } from "../../kernel/layout";
 import { ask, toast } from "../../kernel/notices";
 import { go, place } from "../../kernel/routes";
-import { client, epoch, fault, isOnline, now, status } from "../../kernel/store";
+import { actorClass, client, epoch, fault, isOnline, now, status } from "../../kernel/store";
 import { age, bytes, count, grouped, visible } from "../../kernel/text";
 import { Problem } from "../../parts/fault";
 import { List } from "../../parts/list";
-import { Act } from "../../parts/act";
+import { Act, Try } from "../../parts/act";
 import { useKept, usePulse } from "../../parts/use";
 import type { ErrorBody } from "../../wire/protocol";
 import { rowOf, withEnded, withoutOld, workOf, type ActorRow, type Ended, type Order, type Work } from "./model";
@@ -131,7 +131,7 @@ export default function Actors({ isVisible }: PaneProps): JSX.Element {
         ) : null}
       </div>
       <Problem error={problem} onDismiss={() => { setProblem(null); read(); }} />
-      {tab === "vitals" ? <Vitals isVisible={isVisible} /> : known !== null && list.length === 0 && filter === "" ? <div class="empty"><span>No actors run. Try: <code>Lamp spawn</code> in the Workspace.</span></div> : (
+      {tab === "vitals" ? <Vitals isVisible={isVisible} /> : known !== null && list.length === 0 && filter === "" ? <div class="empty"><span>No actors run.{actorClass.value === null ? null : <> Try: <Try code={`${actorClass.value} spawn`} /> in the Workspace.</>}</span></div> : (
         <>
           <div class="heads" role="row">
             <span class="col-pid" role="columnheader">pid</span>

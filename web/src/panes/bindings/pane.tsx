@@ -10,7 +10,7 @@ import { client, epoch, fault, insertion, isOwner, now, sessionId, status } from
 import { count, match, visible } from "../../kernel/text";
 import { Problem } from "../../parts/fault";
 import { List } from "../../parts/list";
-import { Act } from "../../parts/act";
+import { Act, Try } from "../../parts/act";
 import { useAnswer, useKept, usePulse } from "../../parts/use";
 import type { SessionInfo } from "../../wire/protocol";
 
@@ -77,7 +77,7 @@ export default function Bindings({ isVisible }: PaneProps): JSX.Element {
         </span>
       </div>
       <Problem error={error !== null && of !== null && error.kind === "session_not_found" ? { kind: error.kind, message: "that session ended" } : error} onDismiss={() => { setOf(null); again(); }} />
-      {own.length === 0 && answer !== null && filter === "" ? <div class="empty"><span>No variables. <code>x := 3</code> makes one.</span></div> : null}
+      {own.length === 0 && answer !== null && filter === "" ? <div class="empty"><span>No variables. <Try code="x := 3" /> makes one.</span></div> : null}
       {rows.length === 0 ? null : (
         <List label="Variables" items={rows} keyOf={([name]) => name} selected={selected} onSelect={([name]) => select(name)} onOpen={([name]) => { if (of === null) inspect({ binding: name }, name); }} row={([name, value]) => (
           <>

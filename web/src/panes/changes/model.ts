@@ -48,8 +48,9 @@ export interface DiffLine {
 }
 
 export function diffLines(diff: string): DiffLine[] {
-  return diff.replace(/\n$/, "").split("\n").map((text) => {
-    if (/^(@@|---|\+\+\+)/.test(text)) return { kind: "head", text };
+  return diff.replace(/\n$/, "").split("\n").map((text, at) => {
+    // Only the first two lines name files; further down `---` is a line that went.
+    if (text.startsWith("@@") || (at < 2 && /^(---|\+\+\+)/.test(text))) return { kind: "head", text };
     return { kind: text.startsWith("+") ? "plus" : text.startsWith("-") ? "minus" : "same", text };
   });
 }
@@ -60,6 +61,12 @@ export function pairs(lines: readonly DiffLine[]): [DiffLine | null, DiffLine | 
   for (let at = 0; at < lines.length; ) {
     const line = lines[at];
     if (line === undefined) break;
+    const next = lines[at + 1];
+    if (line.kind === "head" && line.text.startsWith("---") && next?.kind === "head") {
+      found.push([line, next]);
+      at += 2;
+      continue;
+    }
     if (line.kind === "same" || line.kind === "head") {
       found.push([line, line]);
       at += 1;

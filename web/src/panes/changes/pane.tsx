@@ -7,7 +7,7 @@ import type { PaneProps } from "../../kernel/layout";
 import { ask, toast } from "../../kernel/notices";
 import { go, note, place } from "../../kernel/routes";
 import { client, epoch, fault, isOwner, now, pending, sessionId, waiting } from "../../kernel/store";
-import { age, count, visible } from "../../kernel/text";
+import { age, count, match, visible } from "../../kernel/text";
 import { Problem } from "../../parts/fault";
 import { List } from "../../parts/list";
 import { Act } from "../../parts/act";
@@ -46,6 +46,8 @@ export default function Changes({ isVisible }: PaneProps): JSX.Element {
   const [problem, setProblem] = useState<ErrorBody | null>(null);
   const [isAuto, setAuto] = useState(false);
   const [earlier, setEarlier] = useKept("changes", "earlier", "");
+  const [filter, setFilter] = useKept("changes", "filter", "");
+  const [missing, setMissing] = useState<number | null>(null);
   const { answer, error, again } = useAnswer(() => client.request("changes", { disk: true, ...(earlier === "" ? {} : { all: true }) }), [turn, earlier], isVisible);
   const findings = useAnswer(() => client.request("reload-findings", {}), [turn], isVisible).answer?.findings ?? [];
   const refresh = (): void => setTurn((old) => old + 1);
@@ -60,8 +62,10 @@ export default function Changes({ isVisible }: PaneProps): JSX.Element {
   useEffect(() => {
     const seq = Number(place.value?.pane === "changes" ? place.value.parts[1] : Number.NaN);
     if (!Number.isNaN(seq)) select(seq);
+    setMissing(Number.isNaN(seq) ? null : seq);
   }, [place.value]);
-  const groups = answer === null ? [] : sections(answer);
+  const isWanted = (entry: EntryView): boolean => match(filter, `${nameOf(entry)} ${entry.source_file ?? ""} ${entry.author}`) !== null;
+  const groups = (answer === null ? [] : sections(answer)).map((group) => ({ ...group, entries: group.entries.filter(isWanted) })).filter((group) => group.entries.length > 0);
   const rows: Row[] = groups.flatMap((group) => [{ title: group.title }, ...byFile(group.entries).flatMap(({ file, entries: of }) => [{ file, of: group.title }, ...of.map((entry) => ({ entry }))])]);
   const entries = rows.flatMap((row) => ("entry" in row ? [row.entry] : []));
   const current = entries.find((entry) => entry.seq === selected) ?? null;
@@ -89,6 +93,8 @@ export default function Changes({ isVisible }: PaneProps): JSX.Element {
   };
   const wanted = entries.filter((entry) => marked.has(entry.seq));
   const chosen = wanted.length > 0 ? wanted : current === null ? [] : [current];
+  // What a filter hides is not meant.
+  const flushAll = (): void => flush(filter === "" ? {} : { seqs: entries.filter((entry) => entry.active).map((entry) => entry.seq) });
   const flushSelected = (): void => { if (chosen.length > 0) flush({ seqs: chosen.map((entry) => entry.seq) }); };
   const markCurrent = (): void => {
     if (current === null) return;
@@ -101,7 +107,8 @@ export default function Changes({ isVisible }: PaneProps): JSX.Element {
   };
   const pick = (seq: number): void => { select(seq); note("changes", String(seq)); };
   const clear = async (): Promise<void> => {
-    if (await ask("Clear the change log?", "Entries that are settled are forgotten; pending changes stay.", "Clear")) act(client.request("clear-changes", {}), "the change log was cleared");
+    const many = count(pending.value, "pending change");
+    if (await ask("Forget pending changes?", `${many} will be forgotten: the image keeps its code, the files stay as they are, and nothing of it can be flushed or reverted any more.`, "Forget")) act(client.request("clear-changes", {}), `${many} forgotten`);
   };
   const discard = async (entry: EntryView): Promise<void> => {
     if (await ask(`Discard ${nameOf(entry)}?`, "It is set aside, and what is on disk is loaded for it.", "Discard")) act(client.request("discard", { seq: entry.seq }), `${nameOf(entry)} set aside`);
@@ -121,12 +128,13 @@ export default function Changes({ isVisible }: PaneProps): JSX.Element {
     { title: "Three-way view", key: "3", run: openThree },
     { title: "Open in the class browser", run: () => { if (current !== null) go("class", current.side === "class" ? `${current.class}.class` : current.class, current.selector ?? ""); } },
     { title: "Discard", isChange: true, run: () => { if (current !== null) void discard(current); } },
-    { title: "Flush all", isChange: true, run: () => flush({}) },
-  ]), [current?.seq, answer, marked]);
+    { title: "Flush all", isChange: true, run: flushAll },
+  ]), [current?.seq, answer, marked, filter]);
   if (three !== null) return <ThreeWay file={three} onDone={() => { setThree(null); setProblem(null); refresh(); }} />;
   return (
     <div class="fill">
       <div class="bar">
+        <input type="search" aria-label="Filter changes" placeholder="filter" size={10} value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />
         <span class="muted">{entries.length === 0 ? "" : count(entries.length, "change")}</span>
         <button class="plain" aria-pressed={earlier !== ""} title="those that are settled too" onClick={() => setEarlier(earlier === "" ? "yes" : "")}>Earlier</button>
         {isOwner.value ? (
@@ -136,15 +144,16 @@ export default function Changes({ isVisible }: PaneProps): JSX.Element {
               {current === null || !current.active ? null : <><Act onClick={flushSelected}>Flush {chosen.length > 1 ? `${chosen.length} changes` : "this"}</Act> <Act onClick={() => void revert(current)}>Revert…</Act>{" "}</>}
               {isPerson && isAgent ? <><Act title="only what agents changed" onClick={() => flush({ author_kind: "agent" })}>Flush agents'</Act>{" "}</> : null}
               {removals.length === 0 ? null : <><Act title="deletes files" onClick={() => void removeFiles()}>Flush removals…</Act>{" "}</>}
-              {earlier === "" ? null : <><Act onClick={() => void clear()}>Clear…</Act>{" "}</>}
-              <Act kind="primary" disabled={pending.value === 0} onClick={() => flush({})}>Flush all</Act>
+              {pending.value === 0 ? null : <><Act title="forget what is pending" onClick={() => void clear()}>Clear…</Act>{" "}</>}
+              <Act kind="primary" disabled={pending.value === 0} onClick={flushAll}>{filter === "" ? "Flush all" : "Flush shown"}</Act>
             </span>
           </>
         ) : null}
       </div>
+      {missing !== null && answer !== null && !entries.some((entry) => entry.seq === missing) ? <div class="problem" role="alert">Nothing called '{missing}'.<button class="right" aria-label="Dismiss" onClick={() => setMissing(null)}>✕</button></div> : null}
       <Problem error={problem ?? error} onDismiss={() => { setProblem(null); again(); }} />
       {problem?.kind === "version_conflict" ? <div class="problem"><button class="plain" onClick={() => { setProblem(null); refresh(); const seq = changedSince(problem); if (seq !== null) pick(seq); }}>Show what changed</button></div> : null}
-      {entries.filter((entry) => entry.active || entry.state === "waiting").length === 0 && earlier === "" && answer !== null ? (
+      {entries.filter((entry) => entry.active || entry.state === "waiting").length === 0 && earlier === "" && filter === "" && answer !== null ? (
         <div class="empty">
           <span>{(answer.disk_changed?.length ?? 0) > 0 ? `${count(answer.disk_changed?.length ?? 0, "file")} changed on disk.` : "The image and the files agree."}</span>
         </div>

@@ -16,6 +16,20 @@ export function ThreeWay({ file, onDone }: { file: string; onDone: () => void })
   const [choices, setChoices] = useState<Choice[]>([]);
   const [error, setError] = useState<ErrorBody | null>(null);
   const [isMarked, setMarked] = useState(true);
+  /** Why the result cannot be read; null while it can. */
+  const [broken, setBroken] = useState<string | null>(null);
+  const checking = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const check = (text: string): void => {
+    setMarked(hasMarks(text));
+    clearTimeout(checking.current);
+    if (!file.endsWith(".bt") || hasMarks(text)) return setBroken(null);
+    checking.current = setTimeout(() => {
+      client.request("diagnostics", { code: text, mode: "class" }).then(({ diagnostics }) => {
+        const fault = diagnostics.find((one) => one.category === "syntax" && one.severity === "error");
+        if (view.current?.state.doc.toString() === text) setBroken(fault === undefined ? null : `line ${fault.line ?? "?"}: ${fault.message}`);
+      }, () => undefined);
+    }, 250);
+  };
   const box = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
   const read = (): void => {
@@ -26,10 +40,10 @@ export function ThreeWay({ file, onDone }: { file: string; onDone: () => void })
     if (box.current === null || sides === null) return;
     const text = merged(sides.disk ?? "", sides.places, [], sides.image ?? "");
     view.current?.destroy();
-    view.current = surface({ parent: box.current, text, label: `Result for ${file}`, onChange: (next) => setMarked(hasMarks(next)) });
-    setMarked(hasMarks(text));
+    view.current = surface({ parent: box.current, text, label: `Result for ${file}`, onChange: check });
+    check(text);
   }, [sides]);
-  useEffect(() => () => view.current?.destroy(), []);
+  useEffect(() => () => { clearTimeout(checking.current); view.current?.destroy(); }, []);
   const choose = (at: number, choice: Choice): void => {
     if (sides === null || view.current === null) return;
     const next = [...choices];
@@ -51,7 +65,7 @@ export function ThreeWay({ file, onDone }: { file: string; onDone: () => void })
     <div class="three">
       <div class="bar">
         <h3>{visible(file)}</h3>
-        {isOwner.value ? <span class="right"><button class="primary" disabled={isMarked} title={isMarked ? "choose a side for each place first" : ""} onClick={settle}>Settle</button> <button class="plain" onClick={onDone}>Close</button></span> : null}
+        {isOwner.value ? <span class="right"><button class="primary" disabled={isMarked || broken !== null} title={isMarked ? "choose a side for each place first" : broken !== null ? "the result cannot be read" : ""} onClick={settle}>Settle</button> <button class="plain" onClick={onDone}>Close</button></span> : null}
       </div>
       <Problem error={error} onDismiss={() => setError(null)} />
       {error?.kind === "file_changed" ? <div class="problem"><button class="plain" onClick={read}>Read the file again</button></div> : null}
@@ -69,7 +83,7 @@ export function ThreeWay({ file, onDone }: { file: string; onDone: () => void })
           </div>
         </div>
       ))}
-      <div class="section-head">result{isMarked ? " (has conflict marks)" : ""}</div>
+      <div class="section-head">result{isMarked ? " (has conflict marks)" : ""}{broken === null ? null : <span class="danger"> {visible(broken)}</span>}</div>
       <div class="surface" ref={box} style={{ minHeight: "160px", flex: "1 0 160px" }} />
     </div>
   );

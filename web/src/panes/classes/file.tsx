@@ -65,7 +65,7 @@ export function File({ path, line }: { path: string; line: number | null }): JSX
     if (box.current === null || read === null || view.current?.state.doc.toString() === read.text) return;
     view.current?.destroy();
     view.current = surface({
-      parent: box.current, text: read.text, label: `File ${path}`, isReadOnly: !read.isWritable, mode: () => null,
+      parent: box.current, text: read.text, label: `File ${path}`, isReadOnly: !read.isWritable, mode: () => (path.endsWith(".bt") ? "class" : null),
       onChange: (next) => setChanged(next !== current.current?.text),
       onSave: () => { if (current.current?.isWritable === true) saving.current(); },
     });

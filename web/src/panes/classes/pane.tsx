@@ -5,7 +5,8 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { offer } from "../../kernel/actions";
 import type { PaneProps } from "../../kernel/layout";
 import { ask, toast } from "../../kernel/notices";
-import { go, place, readFilePlace, type Place } from "../../kernel/routes";
+import { go, parse, place, readFilePlace, type Place } from "../../kernel/routes";
+import { states } from "../../kernel/states";
 import { client, epoch, fault, isOwner, status, workspaceName } from "../../kernel/store";
 import { count, visible } from "../../kernel/text";
 import { Act } from "../../parts/act";
@@ -15,16 +16,18 @@ import { useAnswer, useKept } from "../../parts/use";
 import { File } from "./file";
 import { ALL, OWN, filtered, isOwn, nearest, packagesOf, tree } from "./model";
 import { Source } from "./source";
-import { changes, choose, choosing, chosen, conflicts, dirty, found, isChosen, listen, readDirty, tab } from "./state";
+import { browserIn, changes, choose, conflicts, dirty, found, isChosen, listen, readDirty, type Browser } from "./state";
 import { Comment, Definition, Generated, Sites } from "./tabs";
 
 /** What methods are under that nobody put anywhere. */
 const UNSORTED = "as yet unclassified";
 
-export default function Classes({ isVisible }: PaneProps): JSX.Element {
-  const [filter, setFilter] = useKept("classes", "filter", "");
-  const [wanted, setScope] = useKept("classes", "package", OWN);
-  const [form, setForm] = useKept("classes", "form", "list");
+export default function Classes({ pane, isVisible }: PaneProps): JSX.Element {
+  const browser = browserIn(pane);
+  const { chosen, tab, naming } = browser;
+  const [filter, setFilter] = useKept(pane, "filter", "");
+  const [wanted, setScope] = useKept(pane, "package", OWN);
+  const [form, setForm] = useKept(pane, "form", "list");
   const [protocol, setProtocol] = useState("");
   const [isNaming, setNaming] = useState(false);
   const applied = useRef<Place | null>(null);
@@ -47,7 +50,7 @@ export default function Classes({ isVisible }: PaneProps): JSX.Element {
   useEffect(() => {
     const at = place.value;
     // Once: what is chosen later by hand is not undone when classes change. A class that was not there may be there now.
-    if (at?.pane !== "classes" || answer === null || (applied.current === at && missing === null)) return;
+    if (at?.pane !== pane || answer === null || (applied.current === at && missing === null)) return;
     applied.current = at;
     const [kind, name = "", method] = at.parts;
     setFile(kind === "file" ? readFilePlace(at.parts.slice(1)) : null);
@@ -63,11 +66,18 @@ export default function Classes({ isVisible }: PaneProps): JSX.Element {
     if (!isOwn(row, workspaceName.value) && scope !== ALL && row.category !== scope) setScope(ALL);
     setProtocol("");
     tab.value = "source";
-    chosen.value = { className: plain, side: isMeta ? "class" : "instance", selector: method ?? null };
+    const next = { className: plain, side: isMeta ? "class" : "instance", selector: method ?? null } as const;
+    if (pane === "classes") chosen.value = next;
+    else choose(browser, next);
   }, [place.value, answer]);
+  useEffect(() => {
+    const kept = pane === "classes" || chosen.peek().className !== null || place.peek()?.pane === pane ? undefined : parse(states.peek()[pane]?.at ?? "")?.parts;
+    const [, name, method] = kept ?? [];
+    if (name !== undefined) chosen.value = { className: name.replace(/\.class$/, ""), side: name.endsWith(".class") ? "class" : "instance", selector: method ?? null };
+  }, []);
   const newClass = (): void => setNaming(true);
-  useEffect(() => { choosing.value = newClass; }, []);
-  useEffect(() => { if (className === null) return offer("classes", [{ title: "New class", key: "N", isChange: true, run: newClass }]); return undefined; }, [className]);
+  useEffect(() => { naming.value = newClass; }, []);
+  useEffect(() => { if (className === null) return offer(pane, [{ title: "New class", key: "N", isChange: true, run: newClass }]); return undefined; }, [className]);
   const groups = protocols.answer?.protocols ?? [];
   const selectors = groups.filter((one) => protocol === "" || one.name === protocol).flatMap((one) => one.selectors.map((method) => ({ ...method, protocol: one.name })));
   const chosenRow = all.find((row) => row.name === className) ?? null;
@@ -76,7 +86,7 @@ export default function Classes({ isVisible }: PaneProps): JSX.Element {
   return (
     <div class="fill browser">
       <div class="bar">
-        <input type="search" aria-label="Filter classes" placeholder="filter classes" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />
+        <input type="search" aria-label="Filter classes" placeholder="filter" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />
         <select class="only-narrow" aria-label="Package" value={scope} onChange={(event) => setScope(event.currentTarget.value)}>{packages.map((one) => <option key={one.key} value={one.key}>{visible(one.title)}</option>)}</select>
         <span class="sides wide"><button aria-pressed={form === "list"} onClick={() => setForm("list")}>List</button><button aria-pressed={form === "tree"} onClick={() => setForm("tree")}>Tree</button></span>
         <span class="muted">{count(rows.length, "class").replace("classs", "classes")}</span>
@@ -90,16 +100,16 @@ export default function Classes({ isVisible }: PaneProps): JSX.Element {
           <div class="packages"><List label="Packages" items={packages} keyOf={(one) => one.key} selected={scope} onSelect={(one) => setScope(one.key)} row={(one) => <><span class="cut">{visible(one.title)}</span><span class="muted right number">{one.count}</span></>} /></div>
           <div>
             <List label="Classes" role={form === "tree" ? "tree" : "listbox"} items={list} keyOf={({ row }) => row.name} selected={className} {...(form === "tree" ? { level: (one: { level: number }) => ({ level: one.level }) } : {})}
-              onSelect={({ row }) => { setQuery(null); setFile(null); setProtocol(""); choose({ className: row.name, selector: null }); }} row={({ row }) => (
+              onSelect={({ row }) => { setQuery(null); setFile(null); setProtocol(""); choose(browser, { className: row.name, selector: null }); }} row={({ row }) => (
                 <><span class="code cut">{visible(row.name)}</span>{row.origin === "both" || !isOwn(row, workspaceName.value) ? null : <span class="chip">{row.origin}</span>}{conflicts.value.some((one) => one.file === row.source_file) ? <span class="chip danger">conflict</span> : null}{row.is_test ? <span class="chip">test</span> : null}{(dirty.value[row.name]?.length ?? 0) > 0 ? <span class="chip warn">unflushed</span> : null}<span class="muted right cut">{visible(row.superclass ?? "")}</span></>
               )} />
           </div>
           {groups.length > 1 ? <div class="packages"><List label="Protocols" items={[{ name: "" }, ...groups]} keyOf={(one) => one.name} selected={protocol} onSelect={(one) => setProtocol(one.name)} row={(one) => <span class="cut">{one.name === "" ? "all" : visible(one.name)}</span>} /></div> : null}
           <div>
-            <div class="bar"><span class="sides"><button aria-pressed={side === "instance"} onClick={() => choose({ side: "instance", selector: null })}>instance</button><button aria-pressed={side === "class"} onClick={() => choose({ side: "class", selector: null })}>class</button></span>{className !== null && isOwner.value ? <button class="right" aria-label="New method" title="New method" onClick={() => choose({ selector: "" })}>+</button> : null}</div>
+            <div class="bar"><span class="sides"><button aria-pressed={side === "instance"} onClick={() => choose(browser, { side: "instance", selector: null })}>instance</button><button aria-pressed={side === "class"} onClick={() => choose(browser, { side: "class", selector: null })}>class</button></span>{className !== null && isOwner.value ? <button class="right" aria-label="New method" title="New method" onClick={() => choose(browser, { selector: "" })}>+</button> : null}</div>
             <Problem error={protocols.error} onDismiss={protocols.again} />
             {className === null ? <div class="empty">Choose a class.</div> : selectors.length === 0 ? <div class="empty">No methods on this side.</div> : (
-              <List label="Methods" items={selectors} keyOf={(one) => one.selector} selected={selector} onSelect={(one) => { setQuery(null); setFile(null); choose({ selector: one.selector }); }} row={(one) => (
+              <List label="Methods" items={selectors} keyOf={(one) => one.selector} selected={selector} onSelect={(one) => { setQuery(null); setFile(null); choose(browser, { selector: one.selector }); }} row={(one) => (
                 <><span class="code cut">{visible(one.selector)}</span>{/^view[A-Z]/.test(one.selector) ? <span class="chip">▷ view</span> : null}{(dirty.value[className] ?? []).includes(one.selector) ? <span class="chip warn">unflushed</span> : null}{one.protocol === UNSORTED ? null : <span class="muted right cut">{visible(one.protocol)}</span>}</>
               )} />
             )}
@@ -125,12 +135,12 @@ export default function Classes({ isVisible }: PaneProps): JSX.Element {
               {isOwner.value ? <button title={`tests of ${className}`} onClick={() => go("test", chosenRow?.is_test === true ? className : `${className}Test`)}>Tests</button> : null}
             </span>
           </div>
-          {tab.value === "definition" ? <Definition className={className} isVisible={isVisible} onRemove={() => void removeClass(className)} />
+          {tab.value === "definition" ? <Definition className={className} isVisible={isVisible} onRemove={() => void removeClass(className, browser)} />
             : tab.value === "comment" ? <Comment className={className} isVisible={isVisible} />
             : tab.value === "generated" ? <Generated className={className} selector={selector === "" ? null : selector} isVisible={isVisible} />
             : tab.value === "file" && sourceFile !== null ? <File key={sourceFile} path={sourceFile} line={null} />
             : (tab.value === "senders" || tab.value === "implementors") && selector !== null ? <Sites kind={tab.value} name={selector} isVisible={isVisible} />
-            : <Source key={`${className} ${side} ${selector ?? ""}`} className={className} side={side} selector={selector} onSaved={(name) => { changes.value += 1; if (isChosen(className, selector)) choose({ selector: name }); }} />}
+            : <Source browser={browser} key={`${className} ${side} ${selector ?? ""}`} className={className} side={side} selector={selector} onSaved={(name) => { changes.value += 1; if (isChosen(browser, className, selector)) choose(browser, { selector: name }); }} />}
         </>
       )}
     </div>
@@ -164,9 +174,9 @@ function NewClass({ names, onDone }: { names: readonly string[]; onDone: () => v
 }
 
 /** Its actors stop; who they are is said before. */
-async function removeClass(name: string): Promise<void> {
+async function removeClass(name: string, browser: Browser): Promise<void> {
   const { total, actors } = await client.request("actors", { class: name, limit: 5 }).then((answer) => ({ total: answer.total ?? answer.actors.length, actors: answer.actors }), () => ({ total: 0, actors: [] }));
   const stops = total === 0 ? "No actor of it runs." : `${count(total, "actor")} of it will stop: ${actors.map((one) => one.pid).join(", ")}${total > actors.length ? ", …" : ""}.`;
   if (!(await ask(`Remove ${name}?`, `It goes from the image now and from its file with the next flush. ${stops}`, "Remove"))) return;
-  client.request("remove-class", { class: name }).then(() => { toast(`${name} removed`); if (chosen.peek().className === name) choose({ className: null, selector: null }); changes.value += 1; }, (cause: unknown) => { status.value = fault(cause).message; });
+  client.request("remove-class", { class: name }).then(() => { toast(`${name} removed`); if (browser.chosen.peek().className === name) choose(browser, { className: null, selector: null }); changes.value += 1; }, (cause: unknown) => { status.value = fault(cause).message; });
 }

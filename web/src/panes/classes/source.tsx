@@ -15,14 +15,14 @@ import { Act } from "../../parts/act";
 import { Problem } from "../../parts/fault";
 import type { Diagnostic, ErrorBody, Finding, Side } from "../../wire/protocol";
 import { fullSource, lineOf, marksOf, selectorOf } from "./model";
-import { changedAt, changes, choose, choosing, conflicts, dirty, found, isChosen, ownerOf } from "./state";
+import { changedAt, changes, choose, conflicts, dirty, found, isChosen, ownerOf, type Browser } from "./state";
 
 const NEW_METHOD = "newMethod =>\n  nil\n";
 /** Longer texts are shown and not edited here. */
 const LONGEST = 256 * 1024;
 
 /** The text of a method in an editor; saving installs it. */
-export function Source({ className, side, selector, onSaved }: { className: string; side: Side; selector: string | null; onSaved: (selector: string) => void }): JSX.Element {
+export function Source({ browser, className, side, selector, onSaved }: { browser: Browser; className: string; side: Side; selector: string | null; onSaved: (selector: string) => void }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
   const base = useRef<string | null>(null);
@@ -78,8 +78,8 @@ export function Source({ className, side, selector, onSaved }: { className: stri
   };
   const saving = useRef(save);
   saving.current = save;
-  useEffect(() => () => { clearTimeout(precheck.current); setEdited("classes", false); }, []);
-  useEffect(() => setEdited("classes", isChanged), [isChanged]);
+  useEffect(() => () => { clearTimeout(precheck.current); setEdited(browser.pane, false); }, []);
+  useEffect(() => setEdited(browser.pane, isChanged), [isChanged]);
 
   useEffect(() => {
     let isOver = false;
@@ -139,12 +139,12 @@ export function Source({ className, side, selector, onSaved }: { className: stri
     const answer = await client.request("browse-method-source", { class: className, selector: selector ?? "", side }).catch(() => null);
     page.value = { title: `${className}>>${selector ?? ""} as it is now`, text: answer?.source == null ? "it is gone" : fullSource(answer.doc, answer.source) };
   };
-  useEffect(() => offer("classes", [
-    { title: "New class", key: "N", isChange: true, run: () => choosing.value() },
-    { title: "New method", key: "n", isChange: true, run: () => choose({ selector: "" }) },
+  useEffect(() => offer(browser.pane, [
+    { title: "New class", key: "N", isChange: true, run: () => browser.naming.value() },
+    { title: "New method", key: "n", isChange: true, run: () => choose(browser, { selector: "" }) },
     ...(selector === null ? [] : [{ title: "Save the method", key: "Mod-S", isChange: true, run: () => saving.current("save-method") }]),
   ]), [selector]);
-  if (selector === null) return <div class="empty"><span>Choose a method{isOwner.value ? <>, or <button class="link" onClick={() => choose({ selector: "" })}>write a new one</button></> : null}.</span></div>;
+  if (selector === null) return <div class="empty"><span>Choose a method{isOwner.value ? <>, or <button class="link" onClick={() => choose(browser, { selector: "" })}>write a new one</button></> : null}.</span></div>;
   const isUnflushed = (dirty.value[className] ?? []).includes(selector);
   return (
     <div class="below">
@@ -160,7 +160,7 @@ export function Source({ className, side, selector, onSaved }: { className: stri
               <Act kind="primary" disabled={!isChanged} onClick={() => save("save-method")}>Save</Act>{" "}
               <Act disabled={!isChanged} onClick={() => save("try-method")} title="install it without ever writing it to the file">Try</Act>{" "}
               <Act onClick={() => { if (view.current !== null) format(view.current); }}>Format</Act>{" "}
-              {isNew ? null : <Act onClick={() => void removeMethod(className, selector, side)}>Remove…</Act>}{" "}
+              {isNew ? null : <Act onClick={() => void removeMethod(browser, className, selector, side)}>Remove…</Act>}{" "}
             </>
           ) : null}
           {isNew ? null : <button class="plain" title={`copy as ${className} >> ${selector}`} onClick={() => { navigator.clipboard?.writeText(`${className}${side === "class" ? " class" : ""} >> ${view.current?.state.doc.toString() ?? ""}`).then(() => toast("copied"), () => { status.value = "The browser did not allow to copy"; }); }}>Copy</button>}
@@ -202,9 +202,9 @@ function useSentTo(view: { current: EditorView | null }, text: string, className
   return isNewer;
 }
 
-async function removeMethod(className: string, selector: string, side: Side): Promise<void> {
+async function removeMethod(browser: Browser, className: string, selector: string, side: Side): Promise<void> {
   if (!(await ask(`Remove ${className}>>${selector}?`, "It goes from the image now and from its file with the next flush.", "Remove"))) return;
-  client.request("remove-method", { class: className, selector, side }).then(() => { toast(`${className}>>${selector} removed`); if (isChosen(className, selector)) choose({ selector: null }); changes.value += 1; }, (cause: unknown) => toast(fault(cause).message));
+  client.request("remove-method", { class: className, selector, side }).then(() => { toast(`${className}>>${selector} removed`); if (isChosen(browser, className, selector)) choose(browser, { selector: null }); changes.value += 1; }, (cause: unknown) => toast(fault(cause).message));
 }
 
 /** The code of a finding; pressed it says what it stands for. */

@@ -1,7 +1,9 @@
 // What the class browser has chosen and what it heard of: shared by its parts, kept when it is closed.
 
-import { signal } from "@preact/signals";
-import { note } from "../../kernel/routes";
+import { signal, type Signal } from "@preact/signals";
+import type { PaneId } from "../../kernel/layout";
+import { format, note } from "../../kernel/routes";
+import { remember } from "../../kernel/states";
 import { client } from "../../kernel/store";
 import type { Conflict, Finding, Side } from "../../wire/protocol";
 
@@ -10,9 +12,23 @@ export interface Chosen {
   side: Side;
   selector: string | null;
 }
-export const chosen = signal<Chosen>({ className: null, side: "instance", selector: null });
 export type Tab = "source" | "definition" | "comment" | "senders" | "implementors" | "file" | "generated";
-export const tab = signal<Tab>("source");
+
+/** One class browser: there may be several. */
+export interface Browser {
+  pane: PaneId;
+  chosen: Signal<Chosen>;
+  tab: Signal<Tab>;
+  /** Asks for a new class. */
+  naming: Signal<() => void>;
+}
+const all = new Map<PaneId, Browser>();
+
+export function browserIn(pane: PaneId): Browser {
+  const known = all.get(pane) ?? { pane, chosen: signal<Chosen>({ className: null, side: "instance", selector: null }), tab: signal<Tab>("source"), naming: signal(() => undefined) };
+  all.set(pane, known);
+  return known;
+}
 /** Counts up when classes changed. */
 export const changes = signal(0);
 /** When classes were last changed. */
@@ -50,10 +66,14 @@ export function ownerOf(finding: Finding): string {
   return "owner" in finding ? finding.owner : "";
 }
 
-export function choose(next: Partial<Chosen>): void {
+export function choose({ pane, chosen }: Browser, next: Partial<Chosen>): void {
   chosen.value = { ...chosen.value, ...next };
   const { className, side, selector } = chosen.value;
-  if (className !== null) note("class", side === "class" ? `${className}.class` : className, ...(selector === null ? [] : [selector]));
+  if (className === null) return;
+  const address = ["class", side === "class" ? `${className}.class` : className, ...(selector === null ? [] : [selector])];
+  note(...address);
+  // The first follows the address; another one remembers its place with the layout.
+  if (pane !== "classes") remember(pane, "at", format(address));
 }
 
 /** Files whose text on disk and in the image both changed. */
@@ -65,10 +85,7 @@ export function readDirty(): void {
   client.request("changes", {}).then((answer) => { conflicts.value = answer.conflicts; }, () => undefined);
 }
 
-/** Asks for a new class. */
-export const choosing = signal<() => void>(() => undefined);
-
 /** Whether this is still what is chosen: an answer may come when somebody has gone on. */
-export function isChosen(className: string, selector: string | null): boolean {
+export function isChosen({ chosen }: Browser, className: string, selector: string | null): boolean {
   return chosen.peek().className === className && chosen.peek().selector === selector;
 }

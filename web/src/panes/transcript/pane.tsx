@@ -11,7 +11,7 @@ import { go, place } from "../../kernel/routes";
 import { settings } from "../../kernel/settings";
 import { client, epoch, fault, isOwner, sessionId, status } from "../../kernel/store";
 import { bytes, clock, count, grouped, visible } from "../../kernel/text";
-import { Act } from "../../parts/act";
+import { Act, Try } from "../../parts/act";
 import { useKept } from "../../parts/use";
 import { MOST, add, found, gap, lineAt, none, prepend, tone, type Line, type Lines, type Piece } from "./model";
 
@@ -39,7 +39,13 @@ function draw(): void {
   const before = kept.peek();
   kept.value = add(before, now);
   told += kept.value.lines.length + kept.value.dropped - before.lines.length - before.dropped;
-  if (told > 0) speak ??= setTimeout(() => { speak = undefined; announce(count(told, "new line")); told = 0; }, 2000);
+  if (told > 0) speak ??= setTimeout(() => { speak = undefined; announce(spokenLines(told)); told = 0; }, 2000);
+}
+
+/** What a screen reader is told of new lines: how many, and to whom it is wished the last of them too. */
+function spokenLines(number: number): string {
+  const last = settings.peek().reader ? kept.peek().lines.filter((line) => line.text !== "").slice(-Math.min(number, 5)).map((line) => visible(line.text).slice(0, 200)) : [];
+  return [number > last.length ? count(number, "new line") : "", ...last].filter((text) => text !== "").join(". ");
 }
 
 /** New lines that were not announced yet. */
@@ -178,7 +184,7 @@ export default function Transcript({ isVisible }: PaneProps): JSX.Element {
         </span>
       </div>
       {lines.length === 0 ? (
-        <div class="empty"><span>{search === "" && mine === "" ? "Nothing written yet." : "Nothing found."}</span>{search === "" && mine === "" && isOwner.value ? <span>Try: <code>Transcript show: "hello"; cr</code></span> : null}</div>
+        <div class="empty"><span>{search === "" && mine === "" ? "Nothing written yet." : "Nothing found."}</span>{search === "" && mine === "" && isOwner.value ? <span>Try: <Try code={'Transcript show: "hello"; cr'} /></span> : null}</div>
       ) : null}
       <div
         ref={box} class="scroll told code" role="log" aria-live="off" aria-label="Transcript" tabIndex={0}

@@ -11,20 +11,24 @@ import { addResult, dropResults, pinned, resultPlaces, results as resultField } 
 import { shown, surface } from "../../editor/surface";
 import { keyText, offer } from "../../kernel/actions";
 import { arrived, clash, keep, kept, names } from "../../kernel/desk";
+import { fixOf } from "../../kernel/fixes";
 import { inspect } from "../../kernel/inspect";
 import type { PaneProps } from "../../kernel/layout";
 import { stretch } from "../../kernel/merge";
-import { alarm, page, toast } from "../../kernel/notices";
+import { alarm, announce, page, toast } from "../../kernel/notices";
 import { place as route } from "../../kernel/routes";
-import { client, epoch, fault, frameListeners, insertion, isFrozen, isOnline, isOwner, running, status, workspaceName } from "../../kernel/store";
-import { byteOffset, placeOfByte } from "../../kernel/text";
+import { settings } from "../../kernel/settings";
+import { client, epoch, fault, actorClass, frameListeners, insertion, isFrozen, isOnline, isOwner, running, status, workspaceName } from "../../kernel/store";
+import { byteOffset, placeOfByte, visible } from "../../kernel/text";
 import type { Frame } from "../../wire/client";
 import { OpError } from "../../wire/client";
 import { Act } from "../../parts/act";
 import { buffer, buffers, newBuffer, openBuffer, removeBuffer } from "./buffers";
 import { Clash } from "./clash";
 import { begun, findPlace, heard, mark, readAbout, report, type About, type Result } from "./model";
+import { saveAsNotebook } from "./notebook";
 import { ResultView, type Acts } from "./result";
+import { Signs } from "./signs";
 
 const isEmpty = signal(true);
 /** All results of this session, by request. They outlive the pane, so that closing it loses nothing. */
@@ -38,13 +42,10 @@ const folded = signal<ReadonlySet<string>>(new Set());
 let view: EditorView | null = null;
 
 const runningResults = signal(0);
-/** An actor class of the project, for an example. */
-const spawned = signal<string | null>(null);
-
 async function findExample(): Promise<void> {
   const { rows } = await client.request("browse-classes", {}).catch(() => ({ rows: [] }));
   const own = rows.filter((row) => row.superclass === "Actor" && !row.abstract && (row.category === null || row.category === workspaceName.value));
-  spawned.value = own[0]?.name ?? null;
+  actorClass.value = own[0]?.name ?? null;
 }
 
 function elementOf(id: string): HTMLElement {
@@ -125,6 +126,7 @@ function ended(result: Result, isOld: boolean): void {
     view.dispatch(setDiagnostics(view.state, marks));
   }
   if (result.state !== "done") return;
+  if (settings.peek().reader) announce(result.about.how === "do" || result.text === null ? "done" : `${visible(result.text).slice(0, 500)}, ${result.className ?? ""}`);
   if (result.about.how === "inspect" && result.ref !== null) {
     // An actor is looked at as one: it has an address, and a process that is told about.
     const actor = /^Actor\((\w+), (\d+\.\d+\.\d+)\)$/.exec(result.text ?? "");
@@ -179,6 +181,14 @@ const acts: Acts = {
     if (error === null || error === undefined) return;
     const code = view === null || at === null ? null : view.state.sliceDoc(at.from, at.to);
     navigator.clipboard.writeText(report(code, error, client.server ?? "")).then(() => toast("copied"), () => { status.value = "The browser did not allow to copy"; });
+  },
+  fix: (id, found) => {
+    const at = rangeOf(id);
+    const fix = view === null || at === null ? null : fixOf(found, view.state.sliceDoc(at.from, at.to));
+    if (view === null || at === null || fix === null) return;
+    const wasWrong = results.get(id)?.peek().state === "failed";
+    view.dispatch({ changes: fix.changes.map((one) => ({ ...one, from: one.from + at.from, to: one.to + at.from })), ...(wasWrong ? { effects: dropResults.of((one) => one === id) } : {}) });
+    view.focus();
   },
   correct: (id, word) => {
     const wrong = results.get(id)?.peek().error?.selector;
@@ -271,8 +281,6 @@ async function showGenerated(): Promise<void> {
   }
 }
 
-const SIGNS = ["#", "[", "]", ":=", "^"];
-
 /** What another tab did to the text that is shown. */
 function OtherTab(): JSX.Element | null {
   const at = clash.value;
@@ -292,7 +300,7 @@ export default function Workspace({ isVisible }: PaneProps): JSX.Element {
   useEffect(() => {
     buffers.value = [...new Set(["main", ...names("scratch/").map((name) => name.slice("scratch/".length))])];
   }, [epoch.value]);
-  useEffect(() => { if (isEmpty.value && isOwner.value && spawned.value === null) void findExample(); }, [epoch.value, isEmpty.value, workspaceName.value]);
+  useEffect(() => { if (isEmpty.value && isOwner.value && actorClass.value === null) void findExample(); }, [epoch.value, isEmpty.value, workspaceName.value]);
   useEffect(() => {
     if (box.current === null || !isOwner.value) return;
     const text = kept(`scratch/${buffer.value}`) ?? "";
@@ -352,6 +360,7 @@ export default function Workspace({ isVisible }: PaneProps): JSX.Element {
     { title: "Time it", isChange: true, run: () => void evaluate("print") },
     { title: "Show generated code", run: () => void showGenerated() },
     { title: "Save", key: "Mod-S", isChange: true, run: () => toast("kept") },
+    { title: "Save the selection as a notebook", isChange: true, run: () => { if (view !== null) { const { from, to, empty } = view.state.selection.main; void saveAsNotebook(buffer.peek(), empty ? view.state.doc.toString() : view.state.sliceDoc(from, to)); } } },
     { title: "Clear results", run: clear },
     { title: "New buffer", isChange: true, run: newBuffer },
   ]), []);
@@ -370,17 +379,13 @@ export default function Workspace({ isVisible }: PaneProps): JSX.Element {
       </div>
       <OtherTab />
       <div class="surface" ref={box} />
-      {isEmpty.value ? <div class="hint">Type an expression and press {keyText("Mod-P")}. Try: {example("6 factorial")} · {example("Beamtalk version")}{spawned.value === null ? null : <> · {example(`${spawned.value} spawn`)}</>}</div> : null}
+      {isEmpty.value ? <div class="hint">Type an expression and press {keyText("Mod-P")}. Try: {example("6 factorial")} · {example("Beamtalk version")}{actorClass.value === null ? null : <> · {example(`${actorClass.value} spawn`)}</>}</div> : null}
       {stray.value.length === 0 ? null : (
         <div class="earlier"><div class="muted" style={{ padding: "4px 12px" }}>earlier</div>
           {stray.value.map((id) => { const result = results.get(id); return result === undefined ? null : <ResultView key={id} result={result} acts={acts} folded={folded} />; })}
         </div>
       )}
-      <div class="signs">
-        <Act onClick={() => void evaluate("do")}>Do</Act><Act onClick={() => void evaluate("print")}>Print</Act><Act onClick={() => void evaluate("inspect")}>Inspect</Act>
-        {SIGNS.map((sign) => <button key={sign} onPointerDown={(event) => { event.preventDefault(); view?.dispatch(view.state.replaceSelection(sign)); }}>{sign}</button>)}
-        <button aria-label="Leave the text" onPointerDown={(event) => { event.preventDefault(); view?.contentDOM.blur(); }}>⎋</button>
-      </div>
+      <Signs view={() => view} onEvaluate={(how) => void evaluate(how)} />
     </div>
   );
 }

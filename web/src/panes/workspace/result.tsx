@@ -7,13 +7,15 @@ import { inspect } from "../../kernel/inspect";
 import { pinned } from "../../editor/results";
 import { images, isFrozen, isOwner, now } from "../../kernel/store";
 import { bytes, clock, duration, visible } from "../../kernel/text";
-import { Fault } from "../../parts/fault";
+import { Fault, FixButton } from "../../parts/fault";
+import type { Diagnostic } from "../../wire/protocol";
 import { tail, type Result } from "./model";
 
 export interface Acts {
   stop: (id: string) => void;
   answer: (id: string, text: string | null) => void;
   correct: (id: string, word: string) => void;
+  fix: (id: string, found: Diagnostic) => void;
   dismiss: (id: string) => void;
   pin: (id: string) => void;
   unfold: (id: string) => void;
@@ -64,7 +66,7 @@ export function ResultView({ result: of, acts, folded }: { result: Signal<Result
   const isLong = (result.text?.length ?? 0) > 2000;
   const text = result.text === null ? null : isLong && !isWide ? `${result.text.slice(0, 2000)}…` : result.text;
   const showsValue = state === "done" && text !== null && about.how !== "do";
-  if (folded.value.has(result.id)) return <div class={`result ${state}`} data-state={state} data-id={result.id}><button class="link cut" onClick={() => acts.unfold(result.id)}>{state === "failed" ? "✗" : "✓"} {visible((result.text ?? result.error?.message ?? "").slice(0, 80))}</button></div>;
+  if (folded.value.has(result.id)) return <div class={`result ${state}`} data-state={state} data-id={result.id}><button class="link cut" onClick={() => acts.unfold(result.id)}><span class={state === "failed" ? "danger" : "ok"}>{state === "failed" ? "✗" : "✓"}</span> {visible((result.text ?? result.error?.message ?? "").slice(0, 80))}</button></div>;
   const pin = <button class="link" aria-label={isPinned ? "Unpin the result" : "Pin the result"} title={isPinned ? "stays when the input is evaluated again" : "keep it when the input is evaluated again"} aria-pressed={isPinned} onClick={() => { acts.pin(result.id); setPinned(!isPinned); }}>{isPinned ? "Pinned" : "Pin"}</button>;
   return (
     <div class={`result ${state}`} data-state={state} data-id={result.id}>
@@ -88,8 +90,8 @@ export function ResultView({ result: of, acts, folded }: { result: Signal<Result
       ) : null}
       {state === "done" && !showsValue ? <div class="line"><span class="ok">✓</span>{result.ms === null ? null : <span class="muted number">{duration(result.ms)}</span>}<button class="close" aria-label="Dismiss the result" onClick={() => acts.dismiss(result.id)}>✕</button></div> : null}
       {state === "lost" ? <div class="muted">output of {clock(about.at)} is no longer kept ({bytes(result.lostBytes)})</div> : null}
-      {result.warnings.map((warning, at) => <div key={at} class="line"><span class="chip warn">{"code" in warning && warning.code !== null ? warning.code : warning.severity}</span> <span>{visible(warning.message)}</span></div>)}
-      {result.error === null ? null : <div class="line top"><Fault error={result.error} at={about.at} code={acts.code(result.id)} onCorrect={(word) => acts.correct(result.id, word)}>
+      {result.warnings.map((warning, at) => <div key={at} class="line"><span class="chip warn">{"code" in warning && warning.code !== null ? warning.code : warning.severity}</span> <span>{visible(warning.message)}</span>{"line" in warning && isOwner.value ? <FixButton found={warning} code={acts.code(result.id)} onFix={(found) => acts.fix(result.id, found)} /> : null}</div>)}
+      {result.error === null ? null : <div class="line top"><Fault error={result.error} at={about.at} code={acts.code(result.id)} onCorrect={(word) => acts.correct(result.id, word)} onFix={(found) => acts.fix(result.id, found)}>
         {result.ref === null ? null : isGone ? <span class="muted">from an earlier image</span> : <button class="link" onClick={() => inspect({ ref: result.ref ?? "" }, result.error?.kind ?? "error")}>Inspect exception</button>}
         {typeof result.error.details?.actor !== "string" || isGone ? null : <button class="link" title="its state is as it was before the message" onClick={() => inspect({ actor: String(result.error?.details?.actor) }, String(result.error?.details?.actor))}>Inspect actor</button>}
         {isOwner.value ? <button class="link" disabled={isFrozen.value} onClick={() => acts.again(result.id)}>Do it again</button> : null}
