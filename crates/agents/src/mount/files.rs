@@ -22,6 +22,9 @@ const LARGEST: usize = 16 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Errno(pub(super) i32);
 
+/// The bytes of a file that is kept.
+pub(super) type Content = Arc<Vec<u8>>;
+
 const NOT_FOUND: Errno = Errno(libc::ENOENT);
 
 impl From<Error> for Errno {
@@ -48,7 +51,7 @@ pub(super) struct Seen {
     /// Streams, ctl and rpc files: never kept, never collected.
     pub(super) is_live: bool,
     /// What is in it, where that is kept.
-    pub(super) content: Option<Arc<Vec<u8>>>,
+    pub(super) content: Option<Content>,
 }
 
 impl Seen {
@@ -80,7 +83,7 @@ enum Handle {
     /// Goes through as it is.
     Live(Arc<Mutex<File>>, Arc<File>),
     /// Is only read.
-    Kept(Arc<Vec<u8>>),
+    Kept(Content),
     Document(Document),
 }
 
@@ -172,7 +175,7 @@ impl Files {
     }
 
     /// The content of a file that was read with its directory.
-    fn kept(&self, path: &str) -> Option<Arc<Vec<u8>>> {
+    fn kept(&self, path: &str) -> Option<Content> {
         let (directory, name) = split(path);
         let snapshot = self.snapshots.get(&self.tree, directory)?;
         snapshot.files.get(name)?.content.clone()
@@ -187,7 +190,7 @@ impl Files {
     }
 
     /// Open a file that exists. Answers its content too, where that is kept.
-    pub(super) fn open(&self, path: &str, how: Opening) -> Result<(u64, Option<Arc<Vec<u8>>>), Errno> {
+    pub(super) fn open(&self, path: &str, how: Opening) -> Result<(u64, Option<Content>), Errno> {
         let kept = lock(&self.shelf).get(path).map(|aside| aside.bytes.clone());
         if let Some(bytes) = kept {
             let bytes = if how.truncates { Vec::new() } else { bytes };

@@ -136,8 +136,7 @@ impl ChangeLog {
         }
         if let Some(selector) = &entry.selector {
             let key = Key::method(&entry.class, entry.side == Some(Side::Class), selector);
-            let known = self.base_of_method(&open, &key)?;
-            return Ok(known.unwrap_or(base));
+            return self.base_of_method(&open, &key, base);
         }
         // Nothing that stands beside a class is in its text.
         let open: Vec<&Entry> = open.into_iter().filter(|one| !one.is_extension).collect();
@@ -147,27 +146,32 @@ impl ChangeLog {
         Ok(base.map(|base| plan::with_definitions(&base, &bases)))
     }
 
-    /// The base that open entries hold for a method, if one of them does. Only what speaks of it is read, the latest
+    /// The base that open entries hold for a method, or else this one. Only what speaks of it is read, the latest
     /// first: of a method that is changed often there are many entries.
-    fn base_of_method(&self, open: &[&Entry], key: &Key) -> Result<Option<Option<String>>, ChangeError> {
+    fn base_of_method(
+        &self,
+        open: &[&Entry],
+        key: &Key,
+        base: Option<String>,
+    ) -> Result<Option<String>, ChangeError> {
         for one in open.iter().rev() {
             match (&one.selector, one.kind) {
                 (Some(selector), _) => {
                     if Key::method(&one.class, one.side == Some(Side::Class), selector) == *key {
-                        return Ok(Some(self.base(one)?));
+                        return self.base(one);
                     }
                 }
                 (None, Kind::NewClass | Kind::RemoveClass) if !one.is_whole_file => {
-                    let base = self.base(one)?.unwrap_or_default();
-                    let before = Outline::of_file(&base);
+                    let before = self.base(one)?.unwrap_or_default();
+                    let before = Outline::of_file(&before);
                     if before.keys().any(|known| known == key) {
-                        return Ok(Some(before.text_of(key)));
+                        return Ok(before.text_of(key));
                     }
                 }
                 (None, _) => {}
             }
         }
-        Ok(None)
+        Ok(base)
     }
 
     /// The source of a method as this log changed it last, since the start.
