@@ -86,8 +86,8 @@ pub struct Program {
 
 /// The world as the server sees it. Dropping a future that waits for an evaluation interrupts it.
 ///
-/// Only the first three have to be answered: a host that says nothing else has no documentation, no project, no loop and
-/// no agents.
+/// A host that says nothing else has no documentation, no project, no loop and no agents. What keeps a promise (what is
+/// secret, what was done) has no answer by default: nobody forgets it.
 pub trait Host: 'static {
     /// Perform an operation in the workspace. One that reads is tried again when the connection was lost.
     fn ask<O: Operation>(&self, request: &O) -> impl Future<Output = Result<Asked<O::Answer>, HostError>>;
@@ -105,9 +105,7 @@ pub trait Host: 'static {
     }
 
     /// Write down that a tool was called, if there is a workspace.
-    fn record(&self, _call: McpCall) -> impl Future<Output = ()> {
-        async {}
-    }
+    fn record(&self, call: McpCall) -> impl Future<Output = ()>;
 
     /// Hand a client's answers to work that asked it; an error where there is no such work. None of the workspace's asks.
     fn answer_job(&self, job: &str, _: &Map<String, Value>) -> impl Future<Output = Result<(), HostError>> {
@@ -124,9 +122,7 @@ pub trait Host: 'static {
     }
 
     /// What must never be sent.
-    fn secrets(&self) -> Vec<String> {
-        Vec::new()
-    }
+    fn secrets(&self) -> Vec<String>;
 
     /// The built-in documentation.
     fn search_docs(&self, _query: &str, _kind: Option<&str>, _limit: usize) -> Vec<DocHit> {

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use beamtalk_wire::requests::McpCall;
 use beamtalk_wire::{Event, Operation};
 use serde_json::Value;
 use tokio::sync::broadcast;
@@ -38,6 +39,12 @@ impl Host for Nowhere {
 
     fn events(&self) -> broadcast::Receiver<Event> {
         self.events.subscribe()
+    }
+
+    async fn record(&self, _: McpCall) {}
+
+    fn secrets(&self) -> Vec<String> {
+        Vec::new()
     }
 
     async fn loop_command(&self, _: LoopCommand) -> Result<Value, HostError> {

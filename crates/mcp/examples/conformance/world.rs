@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use beamtalk_mcp::{Asked, Host, HostError};
 use beamtalk_wire::answers::JobAnswer;
+use beamtalk_wire::requests::McpCall;
 use beamtalk_wire::{ErrorBody, ErrorKind, Event, Op, Operation};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, broadcast};
@@ -178,6 +179,12 @@ impl Host for World {
 
     fn is_connected(&self) -> bool {
         true
+    }
+
+    async fn record(&self, _: McpCall) {}
+
+    fn secrets(&self) -> Vec<String> {
+        Vec::new()
     }
 
     fn events(&self) -> broadcast::Receiver<Event> {
