@@ -303,7 +303,7 @@ stage.test("P11 coming back to ten thousand missed lines: all of them, in order"
 stage.test("P13 a page nobody touches asks for next to nothing, a hidden one for nothing", async () => {
   await stage.choose("Layout: Start");
   const sent = (): number => stage.watched.frames.filter((frame) => frame.startsWith("→")).length;
-  const seconds = isBench ? 60 : 5;
+  const seconds = isBench ? 20 : 5;
   const wait = (): Promise<unknown> => stage.page.evaluate((ms) => new Promise((resolve) => setTimeout(resolve, ms)), seconds * 1000);
   await wait();
   const before = sent();
