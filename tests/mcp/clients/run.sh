@@ -14,9 +14,10 @@ unset BEAMTALK_WORKSPACE AGENT_ID 2>/dev/null || true
 started=
 clean() {
   for process in $started; do kill "$process" 2>/dev/null || true; done
-  # A session outlives the daemon, so it is ended first.
+  # A session and its tmux outlive the daemon, so they are ended here.
   [ -z "${AGENT:-}" ] || "$binary" agents kill "$AGENT" >/dev/null 2>&1 || true
   "$binary" agents stop >/dev/null 2>&1 || true
+  tmux -S "$NAMESPACE/tmux.sock" kill-server 2>/dev/null || true
   (cd "$work/orbit" && "$binary" workspace stop --force >/dev/null 2>&1) || true
   rm -rf "$work"
 }
