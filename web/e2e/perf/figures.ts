@@ -1,5 +1,5 @@
-// How fast it is, against limits. `make bench-web` holds a release binary to them, a usual check to a multiple:
-// machines that do other things at the same time must not fail it.
+// How fast it is, against limits. `make bench-web` holds a release binary to all of them; a usual check prints the times
+// and holds what does not depend on the machine: bytes, requests, rows, memory, and that everything is there in order.
 
 import assert from "node:assert/strict";
 import { after } from "node:test";
@@ -9,21 +9,16 @@ import { byHand } from "../support/byhand";
 import { Stage } from "../support/stage";
 
 const isBench = process.env.BEAMTALK_BENCH === "1";
-/** How much slower than its limit a figure may be where others use the machine too. */
-const SLACK = isBench ? 1 : Number(process.env.BEAMTALK_SLACK ?? 2);
-/** Twice that for the slowest few of many, and for what waits for several processes one after another: there one turn
- * of another program on the processor is most of the limit. */
-const SLOWEST = 2;
 
 const many = Array.from({ length: 40 }, (_, at) => `/// Number ${at}\nValue subclass: Many${at}\n\n${Array.from({ length: 25 }, (_one, method) => `  method${method}Of${at} => ${method}\n`).join("\n")}`);
 const stage = Stage.of(Object.fromEntries(many.map((text, at) => [`src/Many${at}.bt`, text])));
 const table: string[] = [];
 
-/** Times have slack; what does not depend on the machine has none. */
+/** A figure and its limit. What depends on how busy the machine is holds only in the benchmark. */
 function holds(name: string, value: number, limit: number, unit = "ms"): void {
-  const slack = SLACK > 1 && /95 of 100|P1 first|P11/.test(name) ? SLACK * SLOWEST : SLACK;
   table.push(`${name.padEnd(52)} ${value.toFixed(unit === "ms" ? 1 : 0).padStart(10)} ${unit.padEnd(4)} limit ${limit}`);
-  assert.ok(value <= (unit === "ms" ? limit * slack : limit), `${name}: ${value} ${unit}, limit ${limit}`);
+  const isTimed = ["ms", "CPU", "of 1,000"].includes(unit);
+  if (isBench || !isTimed) assert.ok(value <= limit, `${name}: ${value} ${unit}, limit ${limit}`);
 }
 after(() => { console.log(`\n${table.join("\n")}\n`); });
 
@@ -177,7 +172,7 @@ stage.test("P5 scrolling ten thousand actors", async () => {
   }), isBench ? 10 : 3);
   const taken = await stop();
   holds("P5 work of the page for a frame", await worked(taken.length), 10, "CPU");
-  holds("P5 frames over 20 ms while scrolling, of 1,000", (taken.filter((one) => one > 20.5).length / taken.length) * 1000, isBench ? 10 : 400, "");
+  holds("P5 frames over 20 ms while scrolling", (taken.filter((one) => one > 20.5).length / taken.length) * 1000, 10, "of 1,000");
   holds("P5 rows in the page", rows, 80, "");
 });
 
@@ -211,8 +206,8 @@ stage.test("P6 a thousand lines of Transcript in a second, following", async () 
   const lags = await stage.page.evaluate(() => (globalThis as unknown as { lags: number[] }).lags);
   holds("P6 work of the page for a frame", await worked(taken.length), 10, "CPU");
   holds("P6 lag of what is shown, 95 of 100", quantile(lags.slice(0, taken.length), 0.95), 250);
-  holds("P6 longest frame", isBench ? Math.max(...taken) : quantile(taken, 0.95), 50);
-  holds("P6 frames over 20 ms, of 1,000", (taken.filter((one) => one > 20.5).length / taken.length) * 1000, isBench ? 10 : 400, "");
+  holds("P6 longest frame", Math.max(...taken), 50);
+  holds("P6 frames over 20 ms", (taken.filter((one) => one > 20.5).length / taken.length) * 1000, 10, "of 1,000");
 });
 
 stage.test("P8 a list of ten million in the Inspector", async () => {

@@ -104,9 +104,9 @@ stage.test("a message is sent to the actor that is looked at, code sees self", a
 stage.test("S16, S17 every view of a value with effects runs none of them", async () => {
   await inspect("#(Loud new, #{#a => Loud new})", "trap");
   await stage.evaluate("alone := Loud new. nil", "ControlOrMeta+d");
-  for (const target of ["trap", "alone"]) {
+  for (const [target, kind] of [["trap", "List"], ["alone", "Loud"]] as const) {
     await stage.goTo(`#/inspect/${target}`);
-    await inspector().getByRole("navigation", { name: "Path" }).getByText(target, { exact: true }).waitFor();
+    await inspector().locator(".column-view > .bar > .chip").getByText(kind, { exact: true }).waitFor();
     const tabs = inspector().getByRole("tab");
     for (let at = 0; at < await tabs.count(); at += 1) {
       await tabs.nth(at).click();

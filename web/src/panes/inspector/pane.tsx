@@ -89,7 +89,8 @@ interface Rows {
   rows: InspectedField[];
 }
 
-/** One value: what it is, and its fields in windows that are asked for as they come into sight. */
+/** One value: what it is, and its fields in windows that are asked for as they come into sight. Another value is another
+ * column, so that nothing of the one before is shown under its name. */
 function Column({ of, turn, target, steps, isLast, isFollowing }: { of: Looking; turn: number; target: Target; steps: readonly Step[]; isLast: boolean; isFollowing: boolean }): JSX.Element {
   const [head, setHead] = useState<InspectAnswer | null>(null);
   const [window, setWindow] = useState<Rows>({ from: 0, rows: [] });
@@ -97,10 +98,9 @@ function Column({ of, turn, target, steps, isLast, isFollowing }: { of: Looking;
   const [error, setError] = useState<ErrorBody | null>(null);
   const [jump, setJump] = useState("");
   const [chosen, setChosen] = useState(0);
-  const known = useAnswer(() => client.request("views", { ...placeOf(target, steps) }), [JSON.stringify([target, steps]), turn]);
+  const known = useAnswer(() => client.request("views", { ...placeOf(target, steps) }), [turn]);
   const views = known.answer?.views ?? [];
   const view = views[Math.min(chosen, views.length - 1)];
-  const key = JSON.stringify([target, steps]);
   const asked = useRef(0);
   const read = (wanted: number, find = ""): void => {
     if (!isOnline.value) return;
@@ -124,17 +124,8 @@ function Column({ of, turn, target, steps, isLast, isFollowing }: { of: Looking;
       setWindow({ from: offset, rows: answer.fields });
     }, (cause: unknown) => { if (mine === asked.current) setError(fault(cause)); });
   };
-  const shown = useRef("");
-  useEffect(() => {
-    const isNew = shown.current !== key;
-    shown.current = key;
-    // The same once more, or after the line was lost: the same window, and what is shown stays until the answer is there.
-    if (!isNew) return read(window.from);
-    setHead(null);
-    setChosen(0);
-    setWindow({ from: 0, rows: [] });
-    read(0);
-  }, [key, epoch.value, turn]);
+  // The same once more, or after the line was lost: the same window, and what is shown stays until the answer is there.
+  useEffect(() => read(window.from), [epoch.value, turn]);
   // An actor says itself when it changed; everything else is looked at again.
   const isTold = "actor" in target;
   usePulse(() => read(window.from), isFollowing && !isTold, 500);
@@ -144,14 +135,15 @@ function Column({ of, turn, target, steps, isLast, isFollowing }: { of: Looking;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const end = client.on("object", (event) => { if (event.event !== "changed" || event.data.actor === target.actor) timer ??= setTimeout(() => { timer = undefined; of.look.peek()(); }, 250); }, { actor: target.actor });
     return () => { clearTimeout(timer); end(); };
-  }, [isFollowing, key]);
+  }, [isFollowing]);
   const selected = of.path.value[steps.length];
   useEffect(() => { if (isLast) of.pick.value = (at) => { if (at < views.length) setChosen(at); }; }, [isLast, views.length]);
   const choose = (field: InspectedField): void => { if (field.drillable) walk(of, [...steps, field.name]); };
   const isOwn = view === undefined || OWN.includes(view.name) && head?.class !== undefined && !head.class.endsWith(" class");
   const isKeyed = view?.name === "entries" || view?.name === "fields" || view?.name === "state";
   const onOpen = (opened: Opened): void => follow(of, opened, placeOf(target, steps));
-  if (head === null) return <div class="column-view"><Problem error={error} onDismiss={() => setError(null)} />{error === null ? <div class="empty">…</div> : null}</div>;
+  // Its views come with it: what is shown first does not move when they are known.
+  if (head === null || (known.answer === null && known.error === null)) return <div class="column-view"><Problem error={error} onDismiss={() => setError(null)} />{error === null ? <div class="empty">…</div> : null}</div>;
   return (
     <div class={`column-view ${isLast ? "last" : ""}`}>
       <div class="bar">
@@ -312,7 +304,7 @@ export default function Inspector({ pane, isVisible }: PaneProps): JSX.Element {
       </div>
       {isOwner.value ? <Asking key={JSON.stringify([at.target, path.value])} target={at.target} steps={path.value} /> : null}
       <div class="columns">
-        {columns.map((depth) => <Column turn={shown.current.turn} key={`${depth}-${JSON.stringify(path.value.slice(0, depth))}`} of={of} target={at.target} steps={path.value.slice(0, depth)} isLast={depth === path.value.length} isFollowing={isFollowing && isVisible && depth === path.value.length} />)}
+        {columns.map((depth) => <Column turn={shown.current.turn} key={JSON.stringify([at.target, path.value.slice(0, depth)])} of={of} target={at.target} steps={path.value.slice(0, depth)} isLast={depth === path.value.length} isFollowing={isFollowing && isVisible && depth === path.value.length} />)}
       </div>
     </div>
   );
