@@ -353,7 +353,7 @@ fn a_forced_end_leaves_nobody() {
     assert_eq!(run.wait().code(), Some(130));
     let began = Instant::now();
     wait_for("nobody to be left", || members(&seconds).is_empty().then_some(()));
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
 }
 
 /// A signal that a program takes before it becomes another one is not lost: the other one is told

@@ -261,7 +261,7 @@ fn a_node_that_dies_is_told_apart_from_an_answer() {
         (&json!("node_down"), &json!("unknown")),
         "{dead}"
     );
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     let mut last = Value::Null;
     wait_until("the node is up again", Duration::from_secs(20), || {
         let result = mcp.result("evaluate", json!({"code": "1", "session": "new"}));
