@@ -23,7 +23,7 @@ EDITOR_OF_vim := vim
 EDITOR_OF_nano := nano
 EDITOR_OF_emacs := emacs-nox
 
-.PHONY: help setup tools browser saving-editors web build repl test lint test-rust test-runtime test-language test-web test-mcp mcp-clients bench-mcp test-editors test-vscode bench-web test-v9fs deny vscode properties campaign bench bench-quick bench-tools fuzz grammar clean
+.PHONY: help setup tools browser saving-editors web build repl test lint checked test-rust test-runtime test-language test-web test-mcp mcp-clients bench-mcp test-editors test-vscode bench-web test-v9fs deny vscode properties campaign bench bench-quick bench-tools fuzz grammar clean
 
 help:
 	@echo "make repl       install Erlang and Node.js if they are missing, build, start a session"
@@ -121,14 +121,24 @@ repl: build
 
 test: setup web lint test-rust test-runtime test-language test-web test-editors
 
+# Clippy is the compiler of the tests, so that one build says what it finds and gives what is run; this is how `cargo clippy`
+# itself calls it, which would only check, and everything would be built a second time.
+LINTED := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
+CHECK := $(LINTED) $(CARGO)
+
 lint:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	@$(MAKE) --no-print-directory checked
+
+# Everything the tests run, built in the one way that all of them share: another selection of packages has other features of
+# the crates we use, and would build those again.
+checked:
+	$(CHECK) test --workspace --no-run --quiet
 
 test-rust: export BEAMTALK_EDITORS = $(if $(shell command -v apt-get),$(SAVING_EDITORS))
 test-rust:
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
-	  $(CARGO) nextest run --workspace --no-fail-fast; else $(CARGO) test --workspace --quiet --no-fail-fast; fi
+	  $(CHECK) nextest run --workspace --no-fail-fast; else $(CHECK) test --workspace --quiet --no-fail-fast; fi
 
 # The runtime alone: no warnings, and EUnit for every module that has tests, each in a fresh node.
 test-runtime:
@@ -140,8 +150,7 @@ test-runtime:
 	  | xargs -P $(JOBS) -I MODULE $(ERL) -noshell -noinput -pa $(BUILD) -eval "beamtalk_eunit:main('MODULE')."
 
 # The library's examples, the conformance scripts and the tour, by the binary itself.
-test-language: tools
-	@$(CARGO) test --workspace --no-run --quiet
+test-language: tools checked
 	$(CHECKED) fmt --check lib bench/lang/beamtalk/src
 	$(CHECKED) test --quiet lib
 	$(CHECKED) test --quiet tests/lang
@@ -149,15 +158,13 @@ test-language: tools
 
 # Neovim, Emacs where it is, a client of others and the VS Code extension, each with the real server.
 EDITOR_PACKAGES := neovim python3-venv
-test-editors: tools
+test-editors: tools checked
 	@if ! command -v nvim >/dev/null 2>&1 && command -v apt-get >/dev/null 2>&1; then \
 	  $(AS_ROOT); $$as_root apt-get update && $(APT_INSTALL) $(EDITOR_PACKAGES); fi
-	@$(CARGO) test --workspace --no-run --quiet
 	editors/test.sh $(CHECKED)
 
 # The extension in a real VS Code (the server build that npm has, 0.6 GB below _build) with Chromium. Writes editors/vscode/shots.
-test-vscode: setup
-	@$(CARGO) build --quiet --package beamtalk-cli
+test-vscode: setup checked
 	cd editors/vscode && npm ci --silent && node real/run.mjs $(abspath $(CHECKED))
 
 # The extension for VS Code as a .vsix, with nothing but the package registry.
@@ -165,10 +172,9 @@ vscode: tools
 	cd editors/vscode && npm ci --silent && node build.mjs package
 
 # The browser workspace: types, units, rules, budget, and the binary the Rust tests have just driven in a real browser.
-test-web: setup web
+test-web: setup web checked
 	@if [ "$(BEAMTALK_WEB)" = none ] || ! { $(HAS_NODE); }; then echo "web: not built, not tested" >&2; else \
-	  $(MAKE) --no-print-directory web/node_modules/.test && $(CARGO) build --quiet --package beamtalk-cli \
-	  && cd web && BEAMTALK_BINARY=$(abspath $(CHECKED)) node test.mjs; fi
+	  $(MAKE) --no-print-directory web/node_modules/.test && cd web && BEAMTALK_BINARY=$(abspath $(CHECKED)) node test.mjs; fi
 
 # The MCP server under clients of others and the official suite, which come from npm and PyPI and bring a Node.js of their own.
 MCP_CLIENTS := tests/mcp/clients
@@ -176,11 +182,9 @@ mcp-clients: tools
 	cd $(MCP_CLIENTS) && { npm ci --no-audit --no-fund --cache ./npm-cache || npm install --no-save --no-audit --no-fund --cache ./npm-cache; } && { [ -x venv/bin/python ] || python3 -m venv venv; } \
 	  && venv/bin/pip install --quiet --requirement requirements.txt
 
-test-mcp: mcp-clients
-	$(CARGO) build --quiet --package beamtalk-cli
-	$(CARGO) build --quiet --package beamtalk-mcp --example conformance
+test-mcp: mcp-clients checked
 	$(MCP_CLIENTS)/run.sh $(CHECKED) $(dir $(CHECKED))examples/conformance
-	FUZZ_LINES=1000000 $(CARGO) test --quiet --package beamtalk-mcp --test fuzz
+	FUZZ_LINES=1000000 $(CHECK) test --workspace --quiet --test fuzz
 
 # The server's figures beside their limits, with a bare rmcp server as the floor; MCP_SOAK is how long it is asked without rest.
 MCP_SOAK ?= 600
@@ -205,7 +209,7 @@ deny:
 # proptest-regressions or become tests of their own.
 PROPERTY_CASES ?= 12800
 properties:
-	PROPTEST_CASES=$(PROPERTY_CASES) $(CARGO) test --workspace --quiet --no-fail-fast --lib --bins --test properties --test codec --test lint
+	PROPTEST_CASES=$(PROPERTY_CASES) $(CHECK) test --workspace --quiet --no-fail-fast --lib --bins --test properties --test codec --test lint
 
 # Random kills of daemon, node, bridge, worker, agents daemon, tmux, backends and supervisor, KILLS in all, and rounds of
 # programs that try to outlive the loop. The seed is printed; SEED repeats it.
@@ -213,10 +217,10 @@ KILLS ?= 1000
 SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 campaign: tools
 	@echo "SEED=$(SEED)"
-	BEAMTALK_SEED=$(SEED) BEAMTALK_KILLS=$(shell expr $(KILLS) / 2) $(CARGO) test --package beamtalk-cli --test workspace kills -- --nocapture
-	BEAMTALK_SEED=$(SEED) BEAMTALK_KILLS=$(shell expr $(KILLS) / 4) $(CARGO) test --package beamtalk-cli --test agents kills -- --nocapture
-	BEAMTALK_SEED=$(SEED) BEAMTALK_SECONDS=120 $(CARGO) test --package beamtalk-cli --test agents directions -- --nocapture
-	BEAMTALK_SEED=$(SEED) BEAMTALK_KILLS=$(shell expr $(KILLS) / 4) BEAMTALK_ROUNDS=200 $(CARGO) test --package beamtalk-cli --test loop_tests -- --nocapture random_rounds random_kills
+	BEAMTALK_SEED=$(SEED) BEAMTALK_KILLS=$(shell expr $(KILLS) / 2) $(CHECK) test --workspace --test workspace kills -- --nocapture
+	BEAMTALK_SEED=$(SEED) BEAMTALK_KILLS=$(shell expr $(KILLS) / 4) $(CHECK) test --workspace --test agents kills -- --nocapture
+	BEAMTALK_SEED=$(SEED) BEAMTALK_SECONDS=120 $(CHECK) test --workspace --test agents directions -- --nocapture
+	BEAMTALK_SEED=$(SEED) BEAMTALK_KILLS=$(shell expr $(KILLS) / 4) BEAMTALK_ROUNDS=200 $(CHECK) test --workspace --test loop_tests -- --nocapture random_rounds random_kills
 
 # The contenders are installed if they are missing.
 BENCH_PACKAGES := elixir ruby

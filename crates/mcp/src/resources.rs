@@ -477,7 +477,11 @@ pub(crate) fn whole(tool: &str, given: &Map<String, Value>) -> Option<String> {
 
 /// The name of the project's own package.
 async fn project_package<H: Host>(host: &H) -> Option<String> {
-    let health = host.ask(&requests::Health {}).await.ok()?.answer;
+    let health = host
+        .ask(&requests::Health { brief: Some(true) })
+        .await
+        .ok()?
+        .answer;
     health.project.map(|project| project.name)
 }
 

@@ -238,7 +238,7 @@ fn invalid(cause: impl std::fmt::Display) -> ErrorBody {
 
 /// Everything `workspace status --json` prints.
 async fn status(workspace: &Rc<Workspace>) -> Map<String, Value> {
-    let mut fields = beamtalk_wire::object(&crate::ops::health(workspace).await);
+    let mut fields = beamtalk_wire::object(&crate::ops::health(workspace, false).await);
     let info = workspace.info.borrow();
     let options = &workspace.options;
     let more = json!({

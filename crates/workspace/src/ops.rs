@@ -348,7 +348,7 @@ async fn dispatch(
         Request::Subscribe(to) => Reply::new(subscribe::subscribe(workspace, caller, to).await?),
         Request::Unsubscribe(from) => Reply::new(subscribe::unsubscribe(workspace, caller, from)?),
         Request::Describe(_) => Reply::new(describe::describe(workspace)),
-        Request::Health(_) => Reply::new(health(workspace).await),
+        Request::Health(wanted) => Reply::new(health(workspace, wanted.brief == Some(true)).await),
         Request::Shutdown(shutdown) => {
             workspace.stop(shutdown.force == Some(true), "shutdown");
             Reply::new(Nothing {})

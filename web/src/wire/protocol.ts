@@ -1021,7 +1021,11 @@ prompt?: string, error?: ErrorBody, warnings?: Array<Warning>, };
 /**
  * How the workspace does.
  */
-export type Health = Record<symbol, never>;
+export type Health = { 
+/**
+ * Only what the daemon knows: without the numbers that the node is asked for.
+ */
+brief?: boolean, };
 
 export type HealthAnswer = { workspace_id: string, nonce: string, 
 /**

@@ -176,7 +176,7 @@ impl Session {
             session: self.link.session(),
             address: self.link.address(),
         };
-        let mut answer = self.call(&Health {}, ask)?;
+        let mut answer = self.call(&Health::default(), ask)?;
         answer
             .message
             .insert("address".to_owned(), here.address.clone().into());

@@ -26,7 +26,9 @@ pub(crate) fn run(
 ) -> anyhow::Result<Exit> {
     let mut console = Console::new(palette, history)?;
     let notices = Arc::new(Notices::start(console.printer())?);
-    let project = link.ask(&Health {}).and_then(|health| health.project);
+    let project = link
+        .ask(&Health { brief: Some(true) })
+        .and_then(|health| health.project);
     let running = match arrival {
         Arrival::Attached => link.ask(&TopActors {
             limit: Some(0),

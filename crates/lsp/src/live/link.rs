@@ -159,7 +159,7 @@ fn tell(root: &Path, event: &Event, news: &impl Fn(News)) {
 /// Ask for everything that is shown; false when the connection is lost. What fails stays as it was.
 async fn look(connection: &Connection, image: &mut Image) -> bool {
     let limit = Duration::from_secs(10);
-    if let Ok(Ok(health)) = timeout(limit, connection.ask(&Health {})).await {
+    if let Ok(Ok(health)) = timeout(limit, connection.ask(&Health { brief: Some(true) })).await {
         image.id = health.workspace_id;
     }
     if let Ok(Ok(found)) = timeout(limit, connection.ask(&Actors::default())).await {

@@ -132,7 +132,7 @@ fn stopped(last_error: Option<Data>) -> WorkspaceState {
 }
 
 async fn state<H: Host>(context: &Context<'_, H>) -> (WorkspaceState, Option<answers::Capabilities>) {
-    let health = match context.ask(&requests::Health {}).await {
+    let health = match context.ask(&requests::Health { brief: Some(true) }).await {
         Ok(asked) => asked.answer,
         Err(error) => return (stopped(Some(Data::new(&error.message))), None),
     };

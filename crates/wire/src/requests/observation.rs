@@ -124,7 +124,11 @@ request! {
 
 request! {
     /// How the workspace does.
-    Health {}
+    Health {
+        ;
+        /// Only what the daemon knows: without the numbers that the node is asked for.
+        brief: bool,
+    }
 }
 
 request! {

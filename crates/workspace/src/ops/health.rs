@@ -22,7 +22,7 @@ struct Numbers {
     run_queue: u64,
 }
 
-pub(crate) async fn health(workspace: &Rc<Workspace>) -> HealthAnswer {
+pub(crate) async fn health(workspace: &Rc<Workspace>, is_brief: bool) -> HealthAnswer {
     let mut health = workspace.health();
     health.project = workspace.project.borrow().as_ref().and_then(|image| {
         Some(LoadedProject {
@@ -31,6 +31,9 @@ pub(crate) async fn health(workspace: &Rc<Workspace>) -> HealthAnswer {
             classes: image.modules.len() as u64,
         })
     });
+    if is_brief {
+        return health;
+    }
     // The node's own numbers, if it is there to tell them.
     if let Ok(node) = numbers(workspace).await {
         health.memory = Some(node.memory);
