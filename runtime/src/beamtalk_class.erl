@@ -8,7 +8,7 @@
 
 -export([load/2, load_all/1, load_compiled/1, load_forms/1, load_later/1, register_module/1, register_all/1]).
 -export([boot/1, write_image/2]).
--export([named/1, find/1, record/1, meta/1, exists/1, all/0, of_module/1, inherits/2,
+-export([named/1, find/1, record/1, meta/1, exists/1, all/0, all/2, of_module/1, inherits/2,
          subclasses/1, all_subclasses/1, class_object/1, classes_of/1, with_descendants/1]).
 -export([remove_class/1, remove_method/3, has_own/3, change/2, locked/1, recompute/1, reconstitute/1]).
 -export([is_library/1, register_record/1, without_texts/1]).
@@ -391,6 +391,11 @@ meta(Name) ->
 -spec all() -> [name()].
 all() ->
     lists:sort(ets:select(beamtalk_classes, [{{'$1', '_'}, [], ['$1']}])).
+
+%% Those that belong to a package, or those that do not, without a copy of what is known of the others.
+-spec all('=:=' | '=/=', binary()) -> [name()].
+all(Is, Package) ->
+    lists:sort(ets:select(beamtalk_classes, [{{'$1', #{package => '$2'}}, [{Is, '$2', Package}], ['$1']}])).
 
 %% The class a loaded module defines.
 -spec of_module(module()) -> {ok, name()} | none.

@@ -124,10 +124,10 @@ class_definition(Fields) ->
 -spec class(fields()) -> map().
 class(Fields) ->
     Class = beamtalk_image_ops_fields:class(Fields, <<"class">>),
-    #{superclass := Super, package := Package, source_file := File} = beamtalk_class:record(Class),
+    #{superclass := Super, package := Package, source_file := File} = Record = beamtalk_class:record(Class),
     #{kind := Kind} = Meta = beamtalk_class:meta(Class),
     #{definition => definition(Meta), comment => beamtalk_reflect:class_doc(beamtalk_class:named(Class)),
-      superclass => Super, package => Package, source_file => File, kind => Kind,
+      superclass => Super, package => Package, source_file => File, line => maps:get(line, Record, nil), kind => Kind,
       methods => [method_text({Side, Behaviour}, Selector, beamtalk_reflect:method_info(Behaviour, Selector))
                   || {Side, Behaviour} <- [{instance, beamtalk_class:named(Class)},
                                            {class, beamtalk_reflect:metaclass(Class)}],
@@ -135,7 +135,8 @@ class(Fields) ->
 
 method_text({Side, Behaviour}, Selector, Info) ->
     #{selector => Selector, side => Side, source => maps:get(source, Info, nil),
-      doc => beamtalk_reflect:method_doc(Behaviour, Selector), source_status => source_status(Info)}.
+      doc => beamtalk_reflect:method_doc(Behaviour, Selector), source_status => source_status(Info),
+      line => maps:get(line, Info, nil)}.
 
 slot(#{name := Name, type := Type, default := Default}) -> #{name => Name, type => Type, default => Default}.
 
@@ -170,9 +171,9 @@ origin(Record) ->
     case path(Record) of
         none -> runtime;
         Path ->
-            case filelib:is_regular(Path) of
-                true -> both;
-                false -> runtime
+            case size_of(Path) of
+                none -> runtime;
+                _ -> both
             end
     end.
 
@@ -205,8 +206,23 @@ mentions(Content, Selector) ->
     binary:match(Content, First) =/= nomatch.
 
 read(Path) ->
-    case filelib:is_regular(Path) andalso filelib:file_size(Path) < ?MAX_FILE andalso file:read_file(Path) of
-        {ok, Content} -> {ok, Content};
+    Size = size_of(Path),
+    case is_integer(Size) andalso Size < ?MAX_FILE andalso file:open(Path, [raw, read, binary]) of
+        {ok, File} ->
+            try file:read(File, ?MAX_FILE) of
+                {ok, Content} -> {ok, Content};
+                eof -> {ok, <<>>};
+                {error, _} -> none
+            after
+                file:close(File)
+            end;
+        _ -> none
+    end.
+
+%% Read without the process that serves files to all: it would be asked four times for every class.
+size_of(Path) ->
+    case file:read_file_info(Path, [raw]) of
+        {ok, Info} when element(3, Info) =:= regular -> element(2, Info);
         _ -> none
     end.
 

@@ -53,9 +53,10 @@ modules(_) ->
                   || #{name := Class, module := Module, source_file := File} = Record <- records(user)]}.
 
 %% Records of all classes, or of those that do not belong to the library, by name.
-records(all) -> [Record || Name <- beamtalk_class:all(), #{} = Record <- [beamtalk_class:record(Name)]];
-records(user) -> [Record || #{package := Package} = Record <- records(all), Package =/= <<"stdlib">>];
-records(stdlib) -> [Record || #{package := <<"stdlib">>} = Record <- records(all)].
+records(all) -> records(beamtalk_class:all());
+records(user) -> records(beamtalk_class:all('=/=', <<"stdlib">>));
+records(stdlib) -> records(beamtalk_class:all('=:=', <<"stdlib">>));
+records(Names) -> [Record || Name <- Names, #{} = Record <- [beamtalk_class:record(Name)]].
 
 -spec list_classes(fields()) -> map().
 list_classes(Fields) ->
@@ -65,8 +66,7 @@ list_classes(Fields) ->
         <<"user">> -> records(user);
         Name ->
             Above = beamtalk_image_ops_fields:class_named(Name),
-            [Record || #{name := Class} = Record <- records(all), Class =/= Above,
-                       beamtalk_class:inherits(Class, Above)]
+            records([Class || Class <- beamtalk_class:all(), Class =/= Above, beamtalk_class:inherits(Class, Above)])
     end,
     #{class_list => [#{name => Name, superclass => Super, doc => beamtalk_reflect:class_doc(beamtalk_class:named(Name)),
                        sealed => lists:member(sealed, Modifiers), abstract => lists:member(abstract, Modifiers)}

@@ -266,7 +266,11 @@ export type BrowseClassAnswer = { definition: string, superclass: string | null,
 /**
  * `value`, `actor` or another kind of object.
  */
-kind: string, package: string | null, source_file: string | null, methods: Array<MethodText>, 
+kind: string, package: string | null, source_file: string | null, 
+/**
+ * In its file.
+ */
+line: number | null, methods: Array<MethodText>, 
 /**
  * A flush can write it to its file.
  */
@@ -1428,7 +1432,11 @@ source: string | null, doc: string | null,
 /**
  * `indexed`, `synthetic` or `runtime`.
  */
-source_status: string, };
+source_status: string, 
+/**
+ * In its file.
+ */
+line: number | null, };
 
 /**
  * The own methods of a class.

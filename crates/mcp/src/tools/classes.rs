@@ -173,19 +173,20 @@ pub(crate) async fn read_source<H: Host>(
     context: &Context<'_, H>,
     input: ReadSource,
 ) -> Result<Source, Failure> {
-    let places = places(context.host, &input.class).await?;
     let Some(selector) = &input.selector else {
+        let whole = whole(context.host, &input.class).await?;
         let definition = definition(context.host, &input.class).await?;
         return Ok(Source {
-            source: Data::new(class_source(context.host, &input.class).await?),
             origin: definition.origin,
             disk_differs: definition.disk_differs.unwrap_or(true),
             doc: None,
             signature: None,
-            file: places.file,
-            line: places.line,
+            file: whole.source_file.clone(),
+            line: whole.line,
+            source: Data::new(written(whole)),
         });
     };
+    let places = places(context.host, &input.class).await?;
     let side = input.side.unwrap_or_default();
     let found = method(context.host, &input.class, selector, side).await?;
     let Some(source) = found.source else {
@@ -207,10 +208,9 @@ pub(crate) async fn read_source<H: Host>(
     })
 }
 
-/// Where a class and its methods are.
+/// Where the methods of a class are.
 struct Places {
     file: Option<String>,
-    line: Option<u64>,
     methods: Vec<answers::MethodPlace>,
 }
 
@@ -218,15 +218,15 @@ async fn places<H: Host>(host: &H, class: &str) -> Result<Places, HostError> {
     let request = requests::Info {
         symbol: class.to_owned(),
     };
-    let (file, line) = match host.ask(&request).await?.answer.info {
-        answers::SymbolInfo::Class(info) => (info.source, info.line),
-        _ => (None, None),
+    let file = match host.ask(&request).await?.answer.info {
+        answers::SymbolInfo::Class(info) => info.source,
+        _ => None,
     };
     let request = requests::Methods {
         class: class.to_owned(),
     };
     let methods = host.ask(&request).await?.answer.methods;
-    Ok(Places { file, line, methods })
+    Ok(Places { file, methods })
 }
 
 async fn definition<H: Host>(
@@ -249,6 +249,13 @@ pub(crate) async fn method<H: Host>(
         class: class.to_owned(),
         selector: selector.to_owned(),
         side: Some(side),
+    };
+    Ok(host.ask(&request).await?.answer)
+}
+
+async fn whole<H: Host>(host: &H, class: &str) -> Result<answers::BrowseClassAnswer, HostError> {
+    let request = requests::BrowseClass {
+        class: class.to_owned(),
     };
     Ok(host.ask(&request).await?.answer)
 }
@@ -276,20 +283,24 @@ fn commented(comment: Option<&str>, source: &str) -> String {
     }
 }
 
-/// A class as it runs: its head, then its methods in the order of their lines.
 pub(crate) async fn class_source<H: Host>(host: &H, class: &str) -> Result<String, HostError> {
-    let mut text = head_source(host, class).await?;
-    let mut methods = places(host, class).await?.methods;
-    methods.sort_by_key(|method| (method.line.unwrap_or(u64::MAX), method.selector.clone()));
-    for place in methods {
-        let found = method(host, class, &place.selector, place.side).await?;
-        if let Some(source) = found.source {
+    Ok(written(whole(host, class).await?))
+}
+
+/// A class as it runs: its head, then its methods in the order of their lines.
+fn written(mut class: answers::BrowseClassAnswer) -> String {
+    let mut text = commented(class.comment.as_deref(), class.definition.trim_end());
+    class.methods.sort_by(|one, other| {
+        (one.line.unwrap_or(u64::MAX), &one.selector).cmp(&(other.line.unwrap_or(u64::MAX), &other.selector))
+    });
+    for method in class.methods {
+        if let Some(source) = method.source {
             text.push_str("\n\n");
-            text.push_str(&commented(found.doc.as_deref(), &indented(&source)));
+            text.push_str(&commented(method.doc.as_deref(), &indented(&source)));
         }
     }
     text.push('\n');
-    Ok(text)
+    text
 }
 
 /// A method as it stands in its class.

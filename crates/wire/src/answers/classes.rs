@@ -118,6 +118,8 @@ answer! {
         doc: Option<String>,
         /// `indexed`, `synthetic` or `runtime`.
         source_status: String,
+        /// In its file.
+        line: Option<u64>,
     }
 }
 
@@ -130,6 +132,8 @@ answer! {
         kind: String,
         package: Option<String>,
         source_file: Option<String>,
+        /// In its file.
+        line: Option<u64>,
         methods: Vec<MethodText>,
         ;
         /// A flush can write it to its file.

@@ -14,7 +14,7 @@ use beamtalk_mcp::{
 };
 use beamtalk_project::Network;
 use beamtalk_wire::answers::{Capabilities, Diagnostic};
-use beamtalk_wire::requests::{Describe, Interrupt, McpCall, Subscribe};
+use beamtalk_wire::requests::{Close, Describe, Interrupt, McpCall, Subscribe};
 use beamtalk_wire::{Access, Channel, ErrorBody, ErrorKind, Event, Op, Operation, Push};
 use beamtalk_workspace::gate::{AuthKind, Principal};
 use beamtalk_workspace::{Link, StartOptions};
@@ -257,6 +257,13 @@ impl Workspace {
                 return;
             }
             moved.await;
+        }
+    }
+
+    /// End the session of the connection, which would otherwise be kept for one who comes back.
+    pub(super) async fn leave(&self) {
+        if let Some(connection) = self.connection.lock().await.take() {
+            drop(connection.ask(&Close {}).await);
         }
     }
 

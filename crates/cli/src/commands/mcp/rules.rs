@@ -77,11 +77,21 @@ impl Rules {
         }
         settings.deny_tools = [user.deny_tools.clone(), project.deny_tools.clone()].concat();
         let known = listed_names();
-        settings.within = project
-            .toolsets
-            .as_ref()
-            .map(|list| Settings::parse_toolsets(list).map_err(bad))
-            .transpose()?;
+        let sets = |list: &Option<String>| -> Result<Option<Vec<Toolset>>, Fault> {
+            list.as_ref()
+                .map(|list| Settings::parse_toolsets(list).map_err(bad))
+                .transpose()
+        };
+        settings.within = sets(&project.toolsets)?;
+        if let (Some(wanted), Some(most)) = (&settings.within, sets(&user.toolsets)?)
+            && let Some(wider) = wanted.iter().find(|set| !most.contains(set))
+        {
+            return Err(widened(
+                "toolsets",
+                wider.name(),
+                user.toolsets.as_deref().unwrap_or_default(),
+            ));
+        }
         if let Some(seconds) = user.session_idle_s {
             settings.session_idle = Duration::from_secs(seconds);
         }
@@ -217,6 +227,25 @@ mod tests {
         assert_eq!(narrow.settings.policy, Policy::ReadOnly);
         assert_eq!(narrow.settings.narrowed_by, Some(NarrowedBy::Project));
         assert_eq!(narrow.settings.deny_tools, ["test"]);
+    }
+
+    #[test]
+    fn a_project_lists_no_toolset_beyond_those_the_user_named() {
+        let user = McpConfig {
+            toolsets: Some("core,test".to_owned()),
+            ..McpConfig::default()
+        };
+        let of = |sets: &str| {
+            let project = McpRules {
+                toolsets: Some(sets.to_owned()),
+                ..McpRules::default()
+            };
+            Rules::of(&arguments(None), &user, &project)
+        };
+        assert_eq!(of("core").unwrap().settings.within, Some(vec![Toolset::Core]));
+        for wider in ["all", "core,edit"] {
+            assert_eq!(of(wider).err().unwrap().exit.code(), 2, "{wider}");
+        }
     }
 
     #[test]

@@ -94,6 +94,7 @@ async fn talk(host: Rc<Workspace>, settings: Rc<Settings>) -> anyhow::Result<Exi
     // What was cancelled is over when the workspace has answered it, and its record is written.
     drop(timeout_at(end, host.settle()).await);
     drop(session);
+    drop(timeout_at(end, host.leave()).await);
     while outgoing.is_writing() {
         match timeout_at(end, written.recv()).await {
             Ok(Some(bytes)) => outgoing.written(bytes),
