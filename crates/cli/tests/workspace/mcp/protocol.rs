@@ -265,6 +265,24 @@ fn a_call_that_is_cancelled_ends_its_evaluation() {
     assert!(trail.contains("\"outcome\":\"cancelled\""), "{trail}");
 }
 
+/// What was opened for a client goes with it: nothing of it is kept for one who may come back, except its handles.
+#[test]
+fn a_client_that_ends_leaves_no_session() {
+    let home = started("mcp-leave", &[]);
+    let sessions = || {
+        let status = home.run(&["--json", "workspace", "status"]);
+        serde_json::from_slice::<Value>(&status.stdout).unwrap()["sessions"].clone()
+    };
+    let before = sessions();
+    for is_signal in [false, true] {
+        let mut mcp = Mcp::start(&home, &[]);
+        assert_eq!(mcp.good("evaluate", json!({"code": "1 + 2"}))["value"], 3);
+        let code = if is_signal { mcp.terminate() } else { mcp.end().0 };
+        assert_eq!(code, Some(0));
+        assert_eq!(sessions(), before);
+    }
+}
+
 /// The end of the input, or a signal to end, stops what runs: once the server has left, a handle in which it evaluated for
 /// ever can be used by others.
 #[test]
