@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use beamtalk_wire::{Channel, Event};
+use beamtalk_wire::{Channel, Event, Push};
 
 /// How much of each channel is kept.
 const EVENTS: usize = 10_000;
@@ -12,7 +12,8 @@ const BYTES: usize = 4 << 20;
 #[derive(Default)]
 struct Ring {
     last: u64,
-    events: VecDeque<(u64, usize, Rc<Event>)>,
+    /// As they were sent: a text takes a tenth of what the event it says would.
+    events: VecDeque<(u64, Box<str>)>,
     bytes: usize,
 }
 
@@ -20,15 +21,15 @@ struct Ring {
 pub(crate) struct Broadcast(BTreeMap<Channel, Ring>);
 
 impl Broadcast {
-    /// Keep an event; the answer is its number, which is the next unless it has one of its own.
-    pub(crate) fn keep(&mut self, event: &Event, bytes: usize, own: Option<u64>) -> u64 {
-        let ring = self.0.entry(event.channel()).or_default();
+    /// Keep the text of an event; the answer is its number, which is the next unless it has one of its own.
+    pub(crate) fn keep(&mut self, channel: Channel, text: &str, own: Option<u64>) -> u64 {
+        let ring = self.0.entry(channel).or_default();
         ring.last = own.unwrap_or(ring.last + 1);
-        ring.bytes += bytes;
-        ring.events.push_back((ring.last, bytes, Rc::new(event.clone())));
+        ring.bytes += text.len();
+        ring.events.push_back((ring.last, text.into()));
         while ring.events.len() > EVENTS || ring.bytes > BYTES && ring.events.len() > 1 {
             let gone = ring.events.pop_front();
-            ring.bytes -= gone.map_or(0, |(_, bytes, _)| bytes);
+            ring.bytes -= gone.map_or(0, |(_, text)| text.len());
         }
         ring.last
     }
@@ -47,7 +48,11 @@ impl Broadcast {
         let gap = (first > since + 1).then(|| Event::gap(channel, since + 1, first - 1));
         let place = ring.events.partition_point(|(seq, ..)| *seq <= since);
         let later = ring.events.range(place..).take(most);
-        (gap, later.map(|(seq, _, event)| (*seq, event.clone())).collect())
+        let read = |(seq, text): &(u64, Box<str>)| {
+            let push: Push = serde_json::from_str(text).ok()?;
+            Some((*seq, Rc::new(push.event)))
+        };
+        (gap, later.filter_map(read).collect())
     }
 }
 
@@ -57,9 +62,9 @@ mod tests {
 
     use super::*;
 
-    fn changed(version: u64) -> Event {
+    fn changed(name: &str, version: u64) -> Event {
         Event::Desk(DeskEvent::Changed {
-            name: "main".to_owned(),
+            name: name.to_owned(),
             version,
         })
     }
@@ -71,20 +76,23 @@ mod tests {
         assert_eq!(broadcast.after(Channel::Desk, 0, usize::MAX).1.len(), 0);
         let total = EVENTS as u64 + 5;
         for version in 1..=total {
-            assert_eq!(broadcast.keep(&changed(version), 10, None), version);
+            let text = changed("main", version).text();
+            assert_eq!(broadcast.keep(Channel::Desk, &text, None), version);
         }
         let (gap, kept) = broadcast.after(Channel::Desk, total - 2, usize::MAX);
         assert_eq!(gap, None);
         assert_eq!(
-            kept.iter().map(|(seq, _)| *seq).collect::<Vec<_>>(),
-            [total - 1, total]
+            kept,
+            [total - 1, total].map(|version| (version, Rc::new(changed("main", version)))),
+            "as it was told"
         );
         let (gap, kept) = broadcast.after(Channel::Desk, 2, usize::MAX);
         assert_eq!(gap, Some(Event::gap(Channel::Desk, 3, 5)));
         assert_eq!(kept.len(), EVENTS);
         let (gap, kept) = broadcast.after(Channel::Desk, total, usize::MAX);
         assert_eq!((gap, kept.len()), (None, 0));
-        broadcast.keep(&changed(0), BYTES + 1, None);
+        let long = changed(&"x".repeat(BYTES), 0).text();
+        broadcast.keep(Channel::Desk, &long, None);
         assert_eq!(
             broadcast.after(Channel::Desk, 0, usize::MAX).1.len(),
             1,

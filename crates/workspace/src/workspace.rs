@@ -282,7 +282,7 @@ impl Workspace {
     /// Send an event that may have a number of its own.
     pub(crate) fn publish_numbered(&self, event: &Told, own: Option<u64>, is_for_owners: bool) {
         let (channel, text) = (event.channel(), event.text());
-        let seq = self.broadcast.borrow_mut().keep(event, text.len(), own);
+        let seq = self.broadcast.borrow_mut().keep(channel, &text, own);
         for guest in self.connections.borrow().values() {
             let is_meant = !is_for_owners || guest.session.role == beamtalk_wire::Role::Owner;
             if is_meant && guest.watch.is_live(channel) && guest.wants(event) {
