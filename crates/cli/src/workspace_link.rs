@@ -11,9 +11,10 @@ use beamtalk_project::lock::Locking;
 use beamtalk_project::{Network, Project};
 use beamtalk_storage::{
     Metadata, NodeInfo, SessionName, StateDirectory, StorageError, WorkspaceDirectory, WorkspaceId,
-    find_project_root,
+    find_project_root, process_start_time,
 };
 use beamtalk_workspace::{StartOptions, StartOrder, StartReport};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::exit::{Exit, Fault};
@@ -21,6 +22,8 @@ use crate::terminal::Terminal;
 
 /// How long a daemon that holds the lock but does not answer yet is waited for.
 const WAIT_TIME: Duration = Duration::from_secs(10);
+/// How long a daemon may take for what it is asked to do.
+const CONTROL_TIME: Duration = Duration::from_mins(1);
 /// How long a daemon may take to end: what runs in it is given time.
 const STOP_TIME: Duration = Duration::from_secs(20);
 
@@ -145,6 +148,16 @@ impl Place {
         Ok(answering.map(|daemon| (daemon.control, daemon.info)))
     }
 
+    /// How the daemon says it is, if one answers soon.
+    pub(crate) fn status_within(&self, limit: Duration) -> anyhow::Result<Option<Value>> {
+        let Some(info) = self.running()? else {
+            return Ok(None);
+        };
+        let mut control = Control::connect(info.socket.as_ref())?;
+        control.answers_within(limit)?;
+        Ok(Some(control.call(&json!({"op": "status"}))?))
+    }
+
     fn answering(&self) -> anyhow::Result<Option<Answering>> {
         let Some(directory) = self.directory()? else {
             return Ok(None);
@@ -160,7 +173,9 @@ impl Place {
             }
             Err(error) => return Err(not_running(error.to_string()).into()),
         };
+        control.answers_within(WAIT_TIME)?;
         let hello = control.call(&json!({"op": "hello"}))?;
+        control.answers_within(CONTROL_TIME)?;
         // A file of an earlier daemon may lead to the socket of another workspace.
         if hello["workspace_id"] != self.id.as_str() || hello["nonce"] != info.nonce {
             return Ok(None);
@@ -172,12 +187,43 @@ impl Place {
         }))
     }
 
-    /// Stop the workspace and wait for its end; false if it did not run.
+    /// Stop the workspace and wait for its end; false if it did not run. By force, one that does not answer is ended.
     pub(crate) fn stop(&self, op: &str, force: bool) -> anyhow::Result<bool> {
+        match self.tell_to_stop(op, force) {
+            Err(error) if force && error.is::<ControlError>() => self.kill()?,
+            told => {
+                if !told? {
+                    return Ok(false);
+                }
+            }
+        }
+        if self.has_ended()? {
+            return Ok(true);
+        }
+        if force {
+            self.kill()?;
+            if self.has_ended()? {
+                return Ok(true);
+            }
+        }
+        let message = format!("workspace {} does not stop", self.id);
+        Err(Fault::failure("does_not_stop", message)
+            .with_hint("beamtalk workspace stop --force")
+            .into())
+    }
+
+    fn tell_to_stop(&self, op: &str, force: bool) -> anyhow::Result<bool> {
         let Some((mut control, _)) = self.control()? else {
             return Ok(false);
         };
+        if force {
+            control.answers_within(WAIT_TIME)?;
+        }
         control_answer(control.call(&json!({"op": op, "force": force}))?)?;
+        Ok(true)
+    }
+
+    fn has_ended(&self) -> anyhow::Result<bool> {
         let Some(directory) = self.directory()? else {
             return Ok(true);
         };
@@ -189,10 +235,25 @@ impl Place {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        let message = format!("workspace {} does not stop", self.id);
-        Err(Fault::failure("does_not_stop", message)
-            .with_hint("beamtalk workspace stop --force")
-            .into())
+        Ok(false)
+    }
+
+    /// End the daemon that holds the lock; its node ends with it. A record whose process is another one by now ends nobody.
+    fn kill(&self) -> anyhow::Result<()> {
+        let Some(info) = self.running()? else {
+            return Ok(());
+        };
+        let is_it =
+            process_start_time(info.pid).is_none_or(|start| info.start_time == 0 || start == info.start_time);
+        if let Some(pid) = i32::try_from(info.pid)
+            .ok()
+            .and_then(Pid::from_raw)
+            .filter(|_| is_it)
+        {
+            // It may have ended by itself meanwhile.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        Ok(())
     }
 
     pub(crate) fn require_control(&self) -> anyhow::Result<(Control, NodeInfo)> {

@@ -18,8 +18,20 @@ pub enum ControlError {
     NotRunning,
     #[error("the socket {path} belongs to someone else")]
     NotOurs { path: String },
+    /// It is there, and busy with something that does not end.
+    #[error("the workspace does not answer; `beamtalk workspace stop --force` ends it")]
+    Silent,
     #[error("the workspace does not answer: {0}")]
-    Broken(#[from] std::io::Error),
+    Broken(std::io::Error),
+}
+
+impl From<std::io::Error> for ControlError {
+    fn from(cause: std::io::Error) -> Self {
+        match cause.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => Self::Silent,
+            _ => Self::Broken(cause),
+        }
+    }
 }
 
 /// A connection to the control socket, used by one command at a time.
@@ -37,9 +49,15 @@ impl Control {
             },
             _ => ControlError::Broken(cause),
         })?;
-        stream.set_read_timeout(Some(ANSWER_TIME))?;
-        stream.set_write_timeout(Some(ANSWER_TIME))?;
-        Ok(Self { stream })
+        let control = Self { stream };
+        control.answers_within(ANSWER_TIME)?;
+        Ok(control)
+    }
+
+    /// How long the daemon may take for each answer from now on.
+    pub fn answers_within(&self, limit: Duration) -> Result<(), ControlError> {
+        self.stream.set_read_timeout(Some(limit))?;
+        Ok(self.stream.set_write_timeout(Some(limit))?)
     }
 
     /// Send one request and read one answer.

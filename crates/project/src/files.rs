@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use beamtalk_storage::{Disk, mode_of, read_regular, replace_file};
+use beamtalk_storage::{Disk, mode_of, read_regular, read_written, replace_file};
 
 use crate::error::{At, Error, Result};
 
@@ -75,7 +75,7 @@ pub fn has_extension(path: &Path, extensions: &[&str]) -> bool {
 
 /// The text of a source file.
 pub fn read_source(path: &Path) -> Result<String> {
-    let bytes = fs::read(path).at("cannot read", path)?;
+    let bytes = read_written(path).at("cannot read", path)?;
     String::from_utf8(bytes).map_err(|_| Error::NotText {
         path: path.to_owned(),
     })

@@ -96,7 +96,9 @@ impl LiveCompiler {
             .table
             .source_of(class)
             .ok_or_else(|| format!("{class} has no source file"))?;
-        let text = std::fs::read_to_string(path).map_err(|cause| format!("{path}: {cause}"))?;
+        let bytes =
+            beamtalk_storage::read_written(path.as_ref()).map_err(|cause| format!("{path}: {cause}"))?;
+        let text = String::from_utf8(bytes).map_err(|cause| format!("{path}: {cause}"))?;
         let parse = beamtalk_syntax::parse_file(&text);
         let found = errors(&parse.diagnostics);
         if !found.is_empty() {

@@ -27,7 +27,7 @@ pub struct Text {
 
 impl Text {
     pub fn read(path: &Path, base: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).at("cannot read", path)?;
+        let bytes = beamtalk_storage::read_written(path).at("cannot read", path)?;
         Ok(Self::new(bytes, path, base))
     }
 
@@ -53,7 +53,7 @@ impl Text {
     /// The same, where a file that cannot be read is one with a fault: a link that leads nowhere, or a file that is
     /// gone since it was listed, says nothing about the others.
     pub fn find(path: &Path, base: &Path) -> Self {
-        match std::fs::read(path) {
+        match beamtalk_storage::read_written(path) {
             Ok(bytes) => Self::new(bytes, path, base),
             Err(cause) => {
                 let message = format!("the file cannot be read: {cause}");

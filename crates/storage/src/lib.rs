@@ -42,7 +42,7 @@ pub use project::find_project_root;
 pub use records::{
     Capabilities, FileAccess, LoadedClass, Metadata, NodeInfo, PidRecord, PortRecord, Settings,
 };
-pub use regular::read_regular;
+pub use regular::{read_regular, read_written};
 pub use replace::{Disk, mode_of, replace_file};
 pub use run::RunDirectory;
 pub use secret::{Secret, random_bytes, random_hex};

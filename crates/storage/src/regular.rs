@@ -29,6 +29,14 @@ pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The largest text of a person that is read whole.
+const MAX_TEXT: u64 = 64 << 20;
+
+/// A text that a person wrote, such as a source file. Whatever else stands in its place is an error at once.
+pub fn read_written(path: &Path) -> io::Result<Vec<u8>> {
+    read_regular(path, MAX_TEXT)
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;

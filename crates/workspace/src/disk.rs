@@ -83,7 +83,7 @@ impl Disk {
             if stamp.is_some() && stamp == seen.stamp {
                 continue;
             }
-            let content = std::fs::read(path).ok();
+            let content = beamtalk_storage::read_written(path).ok();
             let is_same = content.is_some_and(|content| hash(&content) == seen.hash);
             match stamp {
                 Some(stamp) if is_same => {

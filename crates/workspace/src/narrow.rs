@@ -17,8 +17,11 @@ pub(crate) struct Narrowing {
 
 /// What the manifest at `root` says. One that cannot be read is reported by the build.
 pub(crate) fn read(root: &Path) -> Narrowing {
-    let text = std::fs::read_to_string(root.join("beamtalk.toml"));
-    text.map_or_else(|_| Narrowing::default(), |text| parse(&text))
+    let text = beamtalk_storage::read_written(&root.join("beamtalk.toml"));
+    text.map_or_else(
+        |_| Narrowing::default(),
+        |text| parse(&String::from_utf8_lossy(&text)),
+    )
 }
 
 fn parse(text: &str) -> Narrowing {

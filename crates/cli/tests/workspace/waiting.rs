@@ -373,3 +373,52 @@ fn a_node_that_ends_again_before_it_is_up_starts_without_the_changes() {
         assert_eq!(subjects(&changes(&connection).await, "waiting"), ["Lamp>>watt"]);
     });
 }
+
+/// A change that waits is not in the image, so it says nothing about the base of a later one: what a person wrote
+/// meanwhile is a conflict, and what nobody touched is written as often as one likes.
+#[test]
+fn what_waits_is_no_base_for_what_is_changed_now() {
+    let home = Home::new("waitingbase");
+    orbit(&home);
+    home.start(&[]);
+    block_on(async { eval(&home.connect().await, "Lamp class >> watt => 40").await });
+    home.run(&["workspace", "stop"]);
+    let with_watt =
+        |watt: u32| format!("Object subclass: Lamp\n  class watt => {watt}\n\n  class color => \"red\"\n");
+    write(&home, "src/lamp.bt", &with_watt(7));
+    home.start(&[]);
+    block_on(async {
+        let connection = home.connect().await;
+        assert_eq!(subjects(&changes(&connection).await, "waiting"), ["Lamp>>watt"]);
+        assert_eq!(value(&connection, "Lamp watt").await, 7);
+        eval(&connection, "Lamp class >> watt => 41").await;
+        // A person brings back the text from before the change that waits.
+        write(&home, "src/lamp.bt", &with_watt(4));
+        let report = request(&connection, "flush", json!({})).await;
+        assert_eq!(
+            report["conflicts"].as_array().map(Vec::len),
+            Some(1),
+            "{report:?}"
+        );
+        assert_eq!(
+            std::fs::read_to_string(home.project().join("src/lamp.bt")).unwrap(),
+            with_watt(4)
+        );
+        request(
+            &connection,
+            "take",
+            json!({"from": "disk", "file": "src/lamp.bt"}),
+        )
+        .await;
+        for watt in [50, 51, 52] {
+            eval(&connection, &format!("Lamp class >> watt => {watt}")).await;
+            let report = request(&connection, "flush", json!({})).await;
+            assert_eq!(report["flushed"], 1, "{report:?}");
+            assert_eq!(
+                std::fs::read_to_string(home.project().join("src/lamp.bt")).unwrap(),
+                with_watt(watt)
+            );
+        }
+        assert_eq!(subjects(&changes(&connection).await, "waiting"), ["Lamp>>watt"]);
+    });
+}

@@ -326,3 +326,69 @@ fn a_workspace_is_idle_only_when_its_actors_are() {
         std::thread::sleep(Duration::from_millis(100));
     }
 }
+
+/// A daemon that hangs hides no other workspace, and can be ended like any other.
+#[test]
+fn a_daemon_that_does_not_answer_is_listed_and_ended_by_force() {
+    let desk = Desk::new("silent");
+    desk.run(&["workspace", "start"]).expect(0);
+    let info = desk.info();
+    desk.run(&["workspace", "start", "other"]).expect(0);
+    let (pid, node) = (info["pid"].to_string(), info["node_pid"].to_string());
+    let signal = |word: &str| {
+        Command::new("kill")
+            .args([word, &pid])
+            .status()
+            .unwrap()
+            .success()
+    };
+    assert!(signal("-STOP"));
+    let rows = desk.run(&["--json", "workspace", "list"]).expect(0).json();
+    let status_of = |id: &serde_json::Value| {
+        let rows = rows.as_array().unwrap();
+        rows.iter().find(|row| row["workspace_id"] == *id).unwrap()["status"].clone()
+    };
+    assert_eq!(status_of(&info["workspace_id"]), "silent");
+    assert_eq!(status_of(&"other".into()), "running");
+    desk.run(&["workspace", "stop", "--force"]).expect(0);
+    assert!(!signal("-0"), "the daemon has ended");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while Command::new("kill")
+        .args(["-0", &node])
+        .status()
+        .unwrap()
+        .success()
+    {
+        assert!(Instant::now() < deadline, "the node ends with its daemon");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    desk.run(&["eval", "1 + 1"]).expect(0);
+    desk.run(&["workspace", "stop", "--all"]).expect(0);
+}
+
+/// Whatever stands in the place of a source, looking at it ends.
+#[test]
+fn a_pipe_or_a_device_in_the_place_of_a_source_holds_up_nobody() {
+    let desk = Desk::new("odd-source");
+    let source = desk.project().join("src/Lamp.bt");
+    fs::create_dir_all(source.parent().unwrap()).unwrap();
+    fs::write(
+        desk.project().join("beamtalk.toml"),
+        "[package]\nname = \"odd\"\nversion = \"0.1.0\"\n",
+    )
+    .unwrap();
+    fs::write(&source, "Object subclass: Lamp\n  class watt => 4\n").unwrap();
+    desk.run(&["eval", "Lamp class >> watt => 5"]).expect(0);
+    for odd in [&["mkfifo"][..], &["ln", "-s", "/dev/zero"]] {
+        fs::remove_file(&source).unwrap();
+        let mut command = Command::new(odd[0]);
+        assert!(command.args(&odd[1..]).arg(&source).status().unwrap().success());
+        assert_eq!(desk.run(&["eval", "Lamp watt"]).expect(0).out.trim(), "5");
+        let kept = desk.run(&["--json", "workspace", "status"]).expect(0).json();
+        assert_eq!(kept["restarts"], 0, "{kept}");
+    }
+    fs::remove_file(&source).unwrap();
+    fs::write(&source, "Object subclass: Lamp\n  class watt => 4\n").unwrap();
+    assert_eq!(desk.run(&["eval", "Lamp watt"]).expect(0).out.trim(), "5");
+    desk.run(&["workspace", "stop"]).expect(0);
+}

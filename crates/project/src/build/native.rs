@@ -94,7 +94,7 @@ fn hashes(directory: &Path) -> Result<BTreeMap<String, String>> {
     files::find(directory, &["erl", "hrl"])?
         .iter()
         .map(|path| {
-            let bytes = std::fs::read(path).at("cannot read", path)?;
+            let bytes = beamtalk_storage::read_written(path).at("cannot read", path)?;
             Ok((files::shown(path, directory), files::hash(&bytes)))
         })
         .collect()

@@ -362,7 +362,7 @@ fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 fn hash_of(path: &Path) -> io::Result<Option<String>> {
-    match fs::read(path) {
+    match beamtalk_storage::read_written(path) {
         Ok(bytes) => Ok(Some(hash(&bytes))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

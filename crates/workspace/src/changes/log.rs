@@ -125,10 +125,14 @@ impl ChangeLog {
         Ok(entry)
     }
 
-    /// The base of a definition does not move while an entry for it is open, whatever the image has loaded since.
+    /// The base of a definition does not move while an entry for it is pending, whatever the image has loaded since. What
+    /// waits is not in the image: it has nothing to say about the text that was loaded without it.
     fn base_of_new(&self, entry: &Entry, base: Option<String>) -> Result<Option<String>, ChangeError> {
         let is_of_class = |one: &&Entry| {
-            one.is_open() && one.flushable && one.class == entry.class && one.source_file == entry.source_file
+            one.is_pending()
+                && one.flushable
+                && one.class == entry.class
+                && one.source_file == entry.source_file
         };
         let open: Vec<&Entry> = self.entries.iter().filter(is_of_class).collect();
         if open.is_empty() || !entry.flushable || entry.is_whole_file {

@@ -78,7 +78,7 @@ impl Project {
             Ok(None) => return FileState::Outside,
             Err(error) => return FileState::Unreadable(error.to_string()),
         };
-        match std::fs::read(&path) {
+        match beamtalk_storage::read_written(&path) {
             Ok(bytes) => {
                 let hash = hash(&bytes);
                 match String::from_utf8(bytes) {

@@ -370,7 +370,7 @@ fn a_missing_file_and_a_vanished_method_are_conflicts() {
 }
 
 #[test]
-fn the_base_stays_while_an_entry_is_open() {
+fn the_base_stays_while_an_entry_is_pending() {
     let place = Place::new();
     let mut log = place.log();
     log.record(method("Lamp", "isOn", "isOn => 1")).unwrap();
@@ -384,8 +384,19 @@ fn the_base_stays_while_an_entry_is_open() {
     drop(log);
     let mut log = place.log();
     assert_eq!(log.waiting().unwrap().len(), 1, "the later one stands for both");
+    // What waits is not in the image, which has loaded the file as it is now.
     let entry = log.record(moved).unwrap();
-    assert_eq!(log.base(&entry).unwrap().as_deref(), Some("isOn => self.on"));
+    assert_eq!(log.base(&entry).unwrap().as_deref(), Some("isOn => 99"));
+    let report = flush(&mut log);
+    assert_eq!(
+        (report.flushed, report.conflicts.len()),
+        (0, 1),
+        "somebody wrote it since"
+    );
+    place.write(
+        "src/Lamp.bt",
+        &LAMP.replace("self.on\n\n  toggle", "99\n\n  toggle"),
+    );
     assert_eq!(flush(&mut log).flushed, 1);
     assert!(
         log.entry(1).unwrap().is_waiting(),

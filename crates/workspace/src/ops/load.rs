@@ -439,7 +439,7 @@ pub(super) async fn install(workspace: &Rc<Workspace>, compiled: &Compiled) -> R
 
 /// A file as the compiler gets it: of the project, of its tests, or of neither.
 pub(super) fn source_text(workspace: &Workspace, path: &Path) -> Result<SourceText, ErrorBody> {
-    let bytes = std::fs::read(path)
+    let bytes = beamtalk_storage::read_written(path)
         .map_err(|cause| ErrorBody::new(ErrorKind::ReadError, format!("{}: {cause}", path.display())))?;
     let text = String::from_utf8(bytes).map_err(|_| {
         ErrorBody::new(

@@ -1,6 +1,7 @@
 //! All workspaces of the user, and removing one.
 
 use std::io::{BufRead, IsTerminal, Write};
+use std::time::Duration;
 
 use beamtalk_storage::{StateDirectory, Verdict, WorkspaceId, find_project_root};
 use serde_json::{Value, json};
@@ -8,6 +9,9 @@ use serde_json::{Value, json};
 use crate::exit::{Exit, Fault};
 use crate::terminal::Terminal;
 use crate::workspace_link::{Place, open_state, refused};
+
+/// How long one may take to say how it is: it must not hide the others.
+const LOOK_TIME: Duration = Duration::from_secs(2);
 
 struct Row {
     id: WorkspaceId,
@@ -87,30 +91,21 @@ fn look(state: &StateDirectory, id: WorkspaceId) -> anyhow::Result<Row> {
     match directory.judge() {
         Ok(Verdict::NotRunning) => {}
         Ok(Verdict::Running | Verdict::Unsettled) => {
-            row.status = "running";
             if let Ok(Some(info)) = directory.node_info() {
                 row.port = Some(info.port);
                 row.pid = Some(info.pid);
             }
-            if has_failed(&Place::of(state, id)) {
-                row.status = "failed";
-            }
+            row.status = match Place::of(state, id).status_within(LOOK_TIME) {
+                Ok(Some(status)) if status["node"] == "failed" => "failed",
+                Ok(_) => "running",
+                Err(_) => "silent",
+            };
         }
         Ok(Verdict::Stale | Verdict::ForeignProcess | Verdict::ForeignSocket) | Err(_) => {
             row.status = "stale";
         }
     }
     Ok(row)
-}
-
-/// The daemon lives, its node was given up.
-fn has_failed(place: &Place) -> bool {
-    let Ok(Some((mut control, _))) = place.control() else {
-        return false;
-    };
-    control
-        .call(&json!({"op": "status"}))
-        .is_ok_and(|status| status["node"] == "failed")
 }
 
 pub(super) fn remove(terminal: &mut Terminal, name: &str, is_confirmed: bool) -> anyhow::Result<Exit> {
