@@ -7,7 +7,7 @@ import type { PaneProps } from "../../kernel/layout";
 import { ask, toast } from "../../kernel/notices";
 import { go, parse, place, readFilePlace, type Place } from "../../kernel/routes";
 import { states } from "../../kernel/states";
-import { client, epoch, fault, isOwner, status, workspaceName } from "../../kernel/store";
+import { client, epoch, fault, isOwner, status, testing, workspaceName } from "../../kernel/store";
 import { count, visible } from "../../kernel/text";
 import { Act } from "../../parts/act";
 import { Problem } from "../../parts/fault";
@@ -80,7 +80,6 @@ export default function Classes({ pane, isVisible }: PaneProps): JSX.Element {
   useEffect(() => { if (className === null) return offer(pane, [{ title: "New class", key: "N", isChange: true, run: newClass }]); return undefined; }, [className]);
   const groups = protocols.answer?.protocols ?? [];
   const selectors = groups.filter((one) => protocol === "" || one.name === protocol).flatMap((one) => one.selectors.map((method) => ({ ...method, protocol: one.name })));
-  const chosenRow = all.find((row) => row.name === className) ?? null;
   const sourceFile = all.find((row) => row.name === className)?.source_file ?? null;
   const guess = missing === null ? null : nearest(missing, all);
   return (
@@ -131,8 +130,8 @@ export default function Classes({ pane, isVisible }: PaneProps): JSX.Element {
           <div class="bar tabs2" role="tablist" aria-label="Views of the class">
             {(["source", "definition", "comment", "senders", "implementors", ...(sourceFile === null ? [] : ["file" as const]), "generated"] as const).map((one) => <button key={one} role="tab" aria-selected={tab.value === one} disabled={selector === null && (one === "senders" || one === "implementors")} onClick={() => { tab.value = one; }}>{one[0]?.toUpperCase()}{one.slice(1)}</button>)}
             <span class="right">
-              <button title={`actors of ${className}`} onClick={() => go("actors", className)}>Instances</button>
-              {isOwner.value ? <button title={`tests of ${className}`} onClick={() => go("test", chosenRow?.is_test === true ? className : `${className}Test`)}>Tests</button> : null}
+              <button class="plain" title={`actors of ${className}`} onClick={() => go("actors", className)}>Instances</button>
+              <Act title={`run the tests of ${className}`} onClick={() => { testing.value = className; go("test", className); }}>Run tests</Act>
             </span>
           </div>
           {tab.value === "definition" ? <Definition className={className} isVisible={isVisible} onRemove={() => void removeClass(className, browser)} />
