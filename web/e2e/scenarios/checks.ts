@@ -49,7 +49,7 @@ stage.test("examples of documents are tests: listed with their files, run one by
   await option(/✗.*Lamp>>toggle \(doc\).*fail/).click();
   await pane("Tests").locator(".failure .minus").getByText("false").waitFor();
   await pane("Tests").locator(".failure .plus").getByText("true").waitFor();
-  await shot(stage.watched, "53-document-tests");
+  await shot(stage.watched, "57-document-tests");
   await pane("Tests").getByRole("button", { name: "Open", exact: true }).click();
   await pane("Classes").locator(".cm-marked").getByText("lamp := Lamp spawn").waitFor();
   // All blocks of a document share their variables.
@@ -75,7 +75,7 @@ stage.test("the tests of a class run from where the class is, also those that we
   await option(/✓.*testToggle.*pass/).waitFor();
   await option(/✓.*Lamp \(doc\).*pass/).waitFor();
   assert.equal(await option(/testSlow/).count(), 0, "what is not about it is not shown");
-  await shot(stage.watched, "54-tests-of-a-class");
+  await shot(stage.watched, "58-tests-of-a-class");
   await stage.house.beamtalk("repl", "-e", "Value subclass: Untested");
   await stage.goTo("#/class/Untested");
   await pane("Classes").getByRole("button", { name: "Run tests" }).click();
@@ -105,7 +105,7 @@ stage.test("what the linter says of a method is at its place and mended there", 
   await finding.getByRole("button", { name: /^L\d{4}$/ }).click();
   await stage.page.getByRole("dialog").getByRole("heading", { name: "Wrong" }).waitFor();
   await stage.page.keyboard.press("Escape");
-  await shot(stage.watched, "55-lint-of-a-method");
+  await shot(stage.watched, "59-lint-of-a-method");
   await finding.getByRole("button", { name: /fix|remove/i }).click();
   await source.getByText("isOn => self.on").waitFor();
   await finding.waitFor({ state: "detached" });
@@ -121,7 +121,7 @@ stage.test("the comment of a class is Markdown of which no markup is made", asyn
   await prose.locator("code").getByText("<b>").waitFor();
   assert.equal(await prose.locator("a").count(), 0, "a script is no link");
   await prose.getByText("javascript:alert(1)").waitFor();
-  await shot(stage.watched, "56-comment");
+  await shot(stage.watched, "60-comment");
   await prose.getByRole("button", { name: "the guide" }).click();
   await pane("Classes").locator(".cm-content").getByText("# Guide").waitFor();
 });

@@ -407,9 +407,9 @@ mod tests {
         assert_eq!(together[498], serde_json::json!({"n": 499}));
         assert_eq!(texts[1..], ["answer".to_owned(), event(500)]);
         assert_eq!(outgoing.queue().bytes, 0);
-        let long = "x".repeat(GATHERED - 10);
+        let long = "x".repeat(GATHERED);
         let texts = outgoing.gathered(vec![event(1), event(2), long.clone(), event(3)]);
-        assert_eq!(texts, [format!("[{},{}]", event(1), event(2)), long, event(3)]);
+        assert!(texts == [format!("[{},{}]", event(1), event(2)), long, event(3)]);
     }
 
     #[tokio::test]

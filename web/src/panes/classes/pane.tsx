@@ -94,7 +94,7 @@ export default function Classes({ pane, isVisible }: PaneProps): JSX.Element {
       {isNaming ? <NewClass names={all.map((row) => row.name)} onDone={() => setNaming(false)} /> : null}
       <Problem error={error} onDismiss={again} />
       {missing === null ? null : <div class="problem" role="alert">Nothing called '{visible(missing)}'. {guess === null ? null : <button class="link" onClick={() => go("class", guess)}>Did you mean {guess}?</button>}<button class="right" aria-label="Dismiss" onClick={() => setMissing(null)}>✕</button></div>}
-      {answer !== null && rows.length === 0 && filter === "" ? <div class="empty"><span>{scope === OWN ? "No classes of yours yet." : "No classes here."}</span><span><Act onClick={newClass}>New class…</Act>{scope === OWN ? <button class="link" onClick={() => setScope(ALL)}>all {all.length} classes</button> : null}</span></div> : (
+      {answer !== null && rows.length === 0 && filter === "" ? <div class="empty"><span>{scope === OWN ? "No classes of yours yet." : "No classes here."}</span><span><Act onClick={newClass}>New class…</Act>{scope === OWN ? <> <button class="plain" onClick={() => go("file", "beamtalk:tour")}>Open the tour</button> <button class="link" onClick={() => setScope(ALL)}>all {all.length} classes</button></> : null}</span></div> : (
         <div class="lists">
           <div class="packages"><List label="Packages" items={packages} keyOf={(one) => one.key} selected={scope} onSelect={(one) => setScope(one.key)} row={(one) => <><span class="cut">{visible(one.title)}</span><span class="muted right number">{one.count}</span></>} /></div>
           <div>
@@ -130,8 +130,8 @@ export default function Classes({ pane, isVisible }: PaneProps): JSX.Element {
           <div class="bar tabs2" role="tablist" aria-label="Views of the class">
             {(["source", "definition", "comment", "senders", "implementors", ...(sourceFile === null ? [] : ["file" as const]), "generated"] as const).map((one) => <button key={one} role="tab" aria-selected={tab.value === one} disabled={selector === null && (one === "senders" || one === "implementors")} onClick={() => { tab.value = one; }}>{one[0]?.toUpperCase()}{one.slice(1)}</button>)}
             <span class="right">
-              <button class="plain" title={`actors of ${className}`} onClick={() => go("actors", className)}>Instances</button>
-              <Act title={`run the tests of ${className}`} onClick={() => { testing.value = className; go("test", className); }}>Run tests</Act>
+              <button title={`actors of ${className}`} onClick={() => go("actors", className)}>Instances</button>
+              <Act kind="bare" label="Run tests" title={`run the tests of ${className}`} onClick={() => { testing.value = className; go("test", className); }}>▷ Tests</Act>
             </span>
           </div>
           {tab.value === "definition" ? <Definition className={className} isVisible={isVisible} onRemove={() => void removeClass(className, browser)} />

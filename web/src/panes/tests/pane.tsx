@@ -131,7 +131,7 @@ export default function Tests({ isVisible }: PaneProps): JSX.Element {
           <span class="right">
             {runs.value === null ? <button class="primary" disabled={isFrozen.value} onClick={runAll}>Run all</button> : <><span class="muted">running {visible(runs.value)} {progress.value === null ? "" : `${progress.value.done} of ${progress.value.of} `}</span><button class="plain" onClick={stop}>Stop</button></>}{" "}
             {failed === 0 ? null : <Act disabled={runs.value !== null} onClick={runFailed}>Run failed</Act>}
-            {answer?.tests.length === 0 && answer.documents.length > 0 ? <Act disabled={runs.value !== null} onClick={load}>Load the project's tests</Act> : null}
+            {answer?.tests.length === 0 && answer.documents.length > 0 ? <Act disabled={runs.value !== null} title="load the project's tests" onClick={load}>Load tests</Act> : null}
           </span>
         ) : null}
       </div>
