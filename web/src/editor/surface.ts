@@ -250,6 +250,13 @@ export function shown(found: readonly Diagnostic[], text: string): Shown[] {
   });
 }
 
+const again = StateEffect.define();
+
+/** What was found rests on other classes too: look again when one of them changed. */
+export function recheck(view: EditorView): void {
+  view.dispatch({ effects: again.of(null) });
+}
+
 /** Findings while typing. */
 function checks(mode: (text: string) => CheckMode | null, { of, onFindings }: SurfaceOptions): Extension {
   return ViewPlugin.fromClass(class {
@@ -258,7 +265,7 @@ function checks(mode: (text: string) => CheckMode | null, { of, onFindings }: Su
       this.later();
     }
     update(update: ViewUpdate): void {
-      if (update.docChanged) this.later();
+      if (update.docChanged || update.transactions.some((one) => one.effects.some((effect) => effect.is(again)))) this.later();
     }
     later(): void {
       clearTimeout(this.timer);

@@ -4,7 +4,7 @@ import { setDiagnostics } from "@codemirror/lint";
 import type { EditorView } from "@codemirror/view";
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { format, markLine, shown, surface } from "../../editor/surface";
+import { format, markLine, recheck, shown, surface } from "../../editor/surface";
 import { offer } from "../../kernel/actions";
 import { fixOf } from "../../kernel/fixes";
 import { ask, page, toast } from "../../kernel/notices";
@@ -122,6 +122,7 @@ export function Source({ browser, className, side, selector, onSaved }: { browse
     const text = editor.state.doc.toString();
     editor.dispatch(setDiagnostics(editor.state, [...shown(own, text), ...marksOf(here, text)]));
   }, [found.value, own, text]);
+  useEffect(() => { if (view.current !== null) recheck(view.current); }, [changes.value]);
   // Whoever was sent to a line sees it marked.
   const isNewer = useSentTo(view, text, className);
   // Somebody else changed the method while it is shown: the text follows unless it is being edited.
