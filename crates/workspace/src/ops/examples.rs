@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use beamtalk_syntax::examples::expectation::{Outcome, Raised};
+use beamtalk_syntax::examples::expectation::{Expectation, Outcome, Raised};
 use beamtalk_syntax::examples::script::{self, Input, Load, Script, Style};
 use beamtalk_syntax::examples::{blocks_in_source, markdown_script};
 use beamtalk_wire::answers::{TestDocument, TestExample, TestFailure, TestOutcome, TestResults, Warning};
@@ -20,11 +20,12 @@ use super::deadline::Deadline;
 use super::eval::{Evaluated, eval};
 use super::load::load_files;
 use super::{Caller, Sink, documents};
+use crate::changes::Entry;
 use crate::sessions::{Newcomer, Session};
 use crate::workspace::Workspace;
 
 /// How long one example may take.
-const TIME: Duration = Duration::from_secs(60);
+const TIME: Duration = Duration::from_mins(1);
 /// How the one test of a Markdown file is called: its blocks share their variables.
 const WHOLE: &str = "all blocks";
 
@@ -62,7 +63,7 @@ pub(super) async fn list(workspace: &Rc<Workspace>) -> Result<Vec<TestDocument>,
 
 /// Files of the image that are not written yet, by path.
 fn changed(workspace: &Workspace) -> BTreeMap<String, String> {
-    let pending = workspace.changes.borrow().select(|entry| entry.is_pending());
+    let pending = workspace.changes.borrow().select(Entry::is_pending);
     let files: BTreeSet<String> = pending
         .into_iter()
         .filter_map(|entry| entry.source_file)
@@ -241,7 +242,7 @@ fn judge(input: &Input, evaluated: Result<Evaluated, ErrorBody>) -> Option<Probl
             Some(expectation) => format!("expected {}, got {got}", expectation.shown()),
             None => got.clone(),
         },
-        expected: expectation.map(|expectation| expectation.shown()),
+        expected: expectation.map(Expectation::shown),
         actual: expectation.map(|_| got),
     })
 }

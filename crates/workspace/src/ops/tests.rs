@@ -44,7 +44,7 @@ pub(super) async fn run(
     }));
     let answer = match request {
         Request::Test(test) if test.document.is_some() => TestAnswer {
-            results: examples::run(workspace, caller, test).await?,
+            results: Box::pin(examples::run(workspace, caller, test)).await?,
         },
         _ => in_image(workspace, session, request).await?,
     };
