@@ -4,7 +4,7 @@ import { render, type JSX } from "preact";
 import { effect, signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { focused, actionsOf, isTyping, keyText, sheetOf, type Action } from "./kernel/actions";
-import { keep, readDesk, sendAll, watchDesk } from "./kernel/desk";
+import { keep, leave, readDesk, sendAll, watchDesk } from "./kernel/desk";
 import type { PaneId } from "./kernel/layout";
 import { alarm, page, toast } from "./kernel/notices";
 import { startRecent } from "./kernel/recent";
@@ -266,7 +266,7 @@ effect(() => {
 });
 
 document.addEventListener("keydown", onKey);
-addEventListener("pagehide", sendAll);
+addEventListener("pagehide", leave);
 document.addEventListener("visibilitychange", () => { if (document.hidden) sendAll(); });
 const root = document.getElementById("app");
 if (root !== null) render(<App />, root);

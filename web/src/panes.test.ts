@@ -8,7 +8,7 @@ import { filtered, nearest, selectorOf, tree } from "./panes/classes/model";
 import { recent, rows } from "./panes/supervision/model";
 import { gapsOf } from "./panes/audit/model";
 import { frames, together, type Entry } from "./panes/log/model";
-import { failedFirst, subjectOf, testRows } from "./panes/tests/model";
+import { failedFirst, requestOf, subjectOf, testRows, testsOf } from "./panes/tests/model";
 import { MOST, add, found, gap, lineAt, none, prepend, tone } from "./panes/transcript/model";
 import { begun, findPlace, heard, mark, readAbout, type About, tail } from "./panes/workspace/model";
 
@@ -157,11 +157,21 @@ test("vitals: later samples follow, none twice, the oldest go", () => {
 
 test("tests: failures first", () => {
   const outcome = (status: string): TestOutcome => ({ class: "B", name: "testY", file: null, line: null, status, duration: 0, output: "" });
-  const list = testRows([{ class: "A", methods: ["testX"], file: null }, { class: "B", methods: ["testW", "testY"], file: null }], new Map([["B>>testY", outcome("fail")]]));
+  const list = testRows({ tests: [{ class: "A", methods: ["testX"], file: null }, { class: "B", methods: ["testW", "testY"], file: null }], documents: [] }, new Map([["B>>testY", outcome("fail")]]));
   assert.deepEqual(failedFirst(list).map((row) => row.key), ["B", "B>>testY", "B>>testW", "A", "A>>testX"]);
 });
 
 const logged = (key: number, time: string, msg: string): Entry => ({ key, time, level: "info", domain: "user", where: "", msg });
+
+test("tests: examples of documents stand below classes, are run by their line, and belong to the class they are about", () => {
+  const listed = { tests: [{ class: "LampTest", methods: ["testOn"], file: null }], documents: [{ file: "src/Lamp.bt", examples: [{ name: "Lamp>>toggle (doc)", line: 9 }] }, { file: "src/Lamps.bt", examples: [{ name: "Lamps (doc)", line: 3 }] }] };
+  const rows = testRows(listed, new Map());
+  assert.deepEqual(rows.map((row) => row.key), ["LampTest", "LampTest>>testOn", "src/Lamp.bt", "src/Lamp.bt>>Lamp>>toggle (doc)", "src/Lamps.bt", "src/Lamps.bt>>Lamps (doc)"]);
+  assert.deepEqual(rows.slice(1, 4).map(requestOf), [{ class: "LampTest", method: "testOn" }, { document: "src/Lamp.bt" }, { document: "src/Lamp.bt", line: 9 }]);
+  assert.deepEqual(testsOf("Lamp", rows).map((row) => row.key), ["LampTest", "src/Lamp.bt"]);
+  assert.deepEqual(testsOf("LampTest", rows).map((row) => row.key), ["LampTest"]);
+  assert.deepEqual(testsOf("Lam", rows), []);
+});
 
 test("log: what comes from files and what is told is one list, each entry once", () => {
   const file = [logged(1, "09:00:01", "a"), logged(2, "09:00:02", "b"), logged(3, "09:00:02", "b")];

@@ -37,7 +37,7 @@ use crate::class::Module;
 use crate::lower::Target;
 use crate::resolve::Resolver;
 
-pub use live::{CompiledMethod, compile_method, remove_method};
+pub use live::{CompiledMethod, compile_method, lint_method, remove_method};
 pub use meta::is_delegate;
 pub use names::{erlang_atom, is_erlang_reserved, module_name};
 pub use packages::{Dependencies, Packages};

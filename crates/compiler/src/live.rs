@@ -20,7 +20,8 @@ use crate::class::Module;
 use crate::names;
 use crate::table::{ClassTable, Origin};
 use crate::{
-    CompiledModule, SourceFile, codes, compile_input, definitions, encode, has_errors, module_name, packages,
+    CompiledModule, SourceFile, codes, compile_input, definitions, encode, expect, has_errors, lint,
+    module_name, packages,
 };
 
 /// A module of its own costs about as much as this many methods of a class.
@@ -43,8 +44,8 @@ pub fn compile_method(
     selector: &str,
     source: &str,
 ) -> CompiledMethod {
-    let (definition, mut diagnostics) = match definition(selector, source) {
-        Ok(definition) => definition,
+    let input = match MethodInput::new(class, is_class_side, selector, source) {
+        Ok(input) => input,
         Err(diagnostics) => {
             return CompiledMethod {
                 diagnostics,
@@ -52,30 +53,8 @@ pub fn compile_method(
             };
         }
     };
-    let side = if is_class_side { " class" } else { "" };
-    // Documentation stands above the whole definition.
-    let front = comments(&definition.text);
-    let (above, rest) = definition.text.split_at(front);
-    let text = eco_format!("{above}{class}{side} >> {rest}");
-    let parse = beamtalk_syntax::parse_input(&text);
-    diagnostics.extend(parse.diagnostics);
-    let file = SourceFile {
-        path: "session".into(),
-        text,
-        unit: parse.unit,
-        package: None,
-        module: module_name(None, "session").into(),
-        origin: Origin::Session,
-    };
-    let prefix = file.text.len() - definition.text.len();
-    let input = compile_input(&file, table, &[]);
-    diagnostics.extend(input.diagnostics);
-    for diagnostic in &mut diagnostics {
-        diagnostic.span = span_in_source(diagnostic.span, &definition, (front, prefix), source);
-        for (span, _) in &mut diagnostic.notes {
-            *span = span_in_source(*span, &definition, (front, prefix), source);
-        }
-    }
+    let compiled = compile_input(&input.file, table, &[]);
+    let diagnostics = input.in_source(compiled.diagnostics, source);
     if has_errors(&diagnostics) {
         return CompiledMethod {
             diagnostics,
@@ -83,9 +62,87 @@ pub fn compile_method(
         };
     }
     CompiledMethod {
-        modules: input.modules,
+        modules: compiled.modules,
         diagnostics,
-        changed: input.changed,
+        changed: compiled.changed,
+    }
+}
+
+/// Everything there is to say about the source of one method: what compiling it reports, and the findings of the linter.
+pub fn lint_method(
+    table: &ClassTable,
+    class: &str,
+    is_class_side: bool,
+    selector: &str,
+    source: &str,
+) -> Vec<Diagnostic> {
+    let input = match MethodInput::new(class, is_class_side, selector, source) {
+        Ok(input) => input,
+        Err(diagnostics) => return diagnostics,
+    };
+    let mut found = compile_input(&input.file, table, &[]).diagnostics;
+    // What cannot be compiled is not worth a word about its style.
+    if !has_errors(&found) && !has_errors(&input.diagnostics) {
+        let lints = lint::lints(&input.file, table);
+        let lints = expect::apply(&input.file, table, lints, &expect::Unseen::Nothing);
+        // Compiling has said which directives are stale.
+        found.extend(lints.into_iter().filter(|lint| lint.code != codes::STALE_EXPECT));
+    }
+    input.in_source(found, source)
+}
+
+/// The source of a method as the input of a session: an extension of its class.
+struct MethodInput {
+    definition: MethodDefinition,
+    file: SourceFile,
+    /// How much of the definition stands before the name of the class.
+    front: usize,
+    /// What was found while it was read.
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl MethodInput {
+    fn new(class: &str, is_class_side: bool, selector: &str, source: &str) -> Result<Self, Vec<Diagnostic>> {
+        let (definition, mut diagnostics) = definition(selector, source)?;
+        let side = if is_class_side { " class" } else { "" };
+        // Documentation stands above the whole definition.
+        let front = comments(&definition.text);
+        let (above, rest) = definition.text.split_at(front);
+        let text = eco_format!("{above}{class}{side} >> {rest}");
+        let parse = beamtalk_syntax::parse_input(&text);
+        diagnostics.extend(parse.diagnostics);
+        let file = SourceFile {
+            path: "session".into(),
+            text,
+            unit: parse.unit,
+            package: None,
+            module: module_name(None, "session").into(),
+            origin: Origin::Session,
+        };
+        Ok(Self {
+            definition,
+            file,
+            front,
+            diagnostics,
+        })
+    }
+
+    /// All that was found, in the places of the source.
+    fn in_source(self, found: Vec<Diagnostic>, source: &str) -> Vec<Diagnostic> {
+        let prefix = self.file.text.len() - self.definition.text.len();
+        let place = |span| span_in_source(span, &self.definition, (self.front, prefix), source);
+        let mut diagnostics = self.diagnostics;
+        diagnostics.extend(found);
+        for diagnostic in &mut diagnostics {
+            diagnostic.span = place(diagnostic.span);
+            for (span, _) in &mut diagnostic.notes {
+                *span = place(*span);
+            }
+            for edit in &mut diagnostic.edits {
+                edit.span = place(edit.span);
+            }
+        }
+        diagnostics
     }
 }
 

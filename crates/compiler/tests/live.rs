@@ -1,7 +1,7 @@
 //! What is compiled when one method of a class is replaced or removed.
 
 use beamtalk_compiler::{
-    ClassTable, CompiledMethod, Origin, SourceFile, compile_method, module_name, remove_method,
+    ClassTable, CompiledMethod, Origin, SourceFile, compile_method, lint_method, module_name, remove_method,
 };
 
 const VALVE: &str = "\
@@ -134,4 +134,25 @@ fn documentation_above_a_method_belongs_to_it() {
     let compiled = compile_method(&table(), "Valve", false, "alone", wrong);
     let at = wrong.find("Nonesuch").unwrap() as u32;
     assert_eq!(compiled.diagnostics[0].span.start, at);
+}
+
+/// The linter speaks of one method as it does of a file, in the places of its source; where it may not, it does not.
+#[test]
+fn a_method_alone_is_linted_where_it_stands() {
+    let source = "/// Turns it.\ntwice => ^self turn";
+    let found = lint_method(&table(), "Valve", false, "twice", source);
+    let [lint] = &found[..] else { panic!("{found:?}") };
+    let [edit] = &lint.edits[..] else {
+        panic!("{lint:?}")
+    };
+    assert!(lint.code.starts_with('L'), "{lint:?}");
+    assert!(edit.span.text(source).starts_with('^'), "{edit:?}");
+    let mended = source.replacen(edit.span.text(source), edit.text, 1);
+    assert!(lint_method(&table(), "Valve", false, "twice", &mended).is_empty());
+    // What cannot be compiled is not worth a word about its style.
+    let refused = lint_method(&table(), "Valve", false, "twice", "twice => ^(self turn");
+    assert!(
+        !refused.is_empty() && refused.iter().all(|found| found.code.starts_with('E')),
+        "{refused:?}"
+    );
 }

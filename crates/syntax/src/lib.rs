@@ -10,6 +10,7 @@ pub mod codes;
 pub mod definitions;
 pub mod diagnostic;
 pub mod diff;
+pub mod examples;
 pub mod fences;
 pub mod layout;
 pub mod span;

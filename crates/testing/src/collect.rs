@@ -9,10 +9,10 @@ use beamtalk_project::findings::{Level, Policy};
 use beamtalk_project::source::{self, Parsed, Text};
 use beamtalk_project::{Fault, Project, Result, files};
 use beamtalk_syntax::ast::Item;
+use beamtalk_syntax::examples;
+use beamtalk_syntax::examples::script::{self, Style};
 
-use super::doctest;
 use super::filter::Filters;
-use super::script::{self, Style};
 use super::units::{Test, Unit, Work};
 
 mod scripts;
@@ -359,7 +359,7 @@ fn add_documentation(
     for path in &sources.documented {
         let text = Text::read(path, &project.root)?;
         let unit = beamtalk_syntax::parse_file(&text.content).unit;
-        for block in doctest::blocks_in_source(&text.content, &unit) {
+        for block in examples::blocks_in_source(&text.content, &unit) {
             if selection.filters.selects(&block.name, "") {
                 let parsed = script::parse(&block.text, Style::Documentation, block.line);
                 wanted.push((path.clone(), text.shown.clone(), block, parsed));
@@ -400,10 +400,9 @@ pub fn collect_markdown(project: &Project, paths: &[PathBuf], table: &ClassTable
         };
         for path in found {
             let text = Text::read(&path, &project.root)?;
-            let mut whole = script::Script::default();
             if files::has_extension(&path, &["bt"]) {
                 let unit = beamtalk_syntax::parse_file(&text.content).unit;
-                for block in doctest::blocks_in_source(&text.content, &unit) {
+                for block in examples::blocks_in_source(&text.content, &unit) {
                     let parsed = script::parse(&block.text, Style::Documentation, block.line);
                     let work =
                         Work::Script(compiler.compile(&path, &text.shown, &parsed, Style::Documentation));
@@ -416,18 +415,7 @@ pub fn collect_markdown(project: &Project, paths: &[PathBuf], table: &ClassTable
                 }
                 continue;
             }
-            for fixture in doctest::markdown_fixtures(&text.content) {
-                whole.loads.push(script::Load {
-                    line: 1,
-                    path: fixture,
-                    error: None,
-                });
-            }
-            for block in doctest::blocks_in_markdown(&text.content) {
-                whole
-                    .inputs
-                    .extend(script::parse(&block.text, Style::Documentation, block.line).inputs);
-            }
+            let whole = examples::markdown_script(&text.content);
             if whole.inputs.is_empty() {
                 continue;
             }

@@ -10,9 +10,9 @@ use beamtalk_project::Progress;
 use beamtalk_project::build::path_term;
 use beamtalk_project::live::LiveCompiler;
 use beamtalk_project::{Fault, Result};
+use beamtalk_syntax::examples::expectation::{Outcome as InputOutcome, Raised};
 
 use super::collect::Collection;
-use super::expectation::{Outcome as InputOutcome, Raised};
 use super::units::{CompiledInput, CompiledScript, Outcome, Problem, Status, Unit, Work};
 
 /// How a run is done.
@@ -287,7 +287,7 @@ fn test_outcome(
         _ => Status::Error,
     };
     let error = (status != Status::Pass).then(|| {
-        let raised = Raised::from_term(report);
+        let raised = raised(report);
         Problem {
             kind: raised.kind,
             message: raised.message,
@@ -399,7 +399,7 @@ pub fn result_outcome(result: &Term, echo: Option<&str>) -> InputOutcome {
             printed: echo.unwrap_or_default().to_owned(),
             displayed: None,
         },
-        Some(("raised", [report])) => InputOutcome::Raised(Raised::from_term(report)),
+        Some(("raised", [report])) => InputOutcome::Raised(raised(report)),
         Some(("refused", [text])) => InputOutcome::Refused(vec![read::text(text)]),
         Some(("timeout", _)) => InputOutcome::NotRun("timeout".to_owned()),
         _ => InputOutcome::NotRun("not run: the script ended before it".to_owned()),
@@ -408,40 +408,27 @@ pub fn result_outcome(result: &Term, echo: Option<&str>) -> InputOutcome {
 
 /// The problem with an input, if there is one.
 fn judge(input: &CompiledInput, outcome: &InputOutcome) -> Option<String> {
-    let got = describe(outcome);
-    match &input.expectation {
-        Some(expectation) if expectation.is_met(outcome, &input.diagnostics) => None,
-        Some(expectation) => Some(format!("expected {}\n    got {got}", expectation.shown())),
-        None => match outcome {
-            InputOutcome::Shown { .. } => None,
-            InputOutcome::Raised(_) | InputOutcome::Refused(_) | InputOutcome::NotRun(_) => Some(got),
-        },
+    if outcome.is_right(input.expectation.as_ref(), &input.diagnostics) {
+        return None;
     }
+    let got = outcome.describe();
+    Some(match &input.expectation {
+        Some(expectation) => format!("expected {}\n    got {got}", expectation.shown()),
+        None => got,
+    })
 }
 
-fn describe(outcome: &InputOutcome) -> String {
-    match outcome {
-        InputOutcome::Shown { printed, .. } => printed.clone(),
-        InputOutcome::Raised(raised) => {
-            let frames: Vec<String> = raised
-                .frames
-                .iter()
-                .take(5)
-                .map(|frame| format!("\n      at {frame}"))
-                .collect();
-            let hint = raised
-                .hint
-                .as_ref()
-                .map_or_else(String::new, |hint| format!("\n      Hint: {hint}"));
-            format!(
-                "ERROR: {} ({}){hint}{}",
-                raised.told.replace('\n', "\n      "),
-                raised.kind,
-                frames.concat()
-            )
-        }
-        InputOutcome::Refused(messages) => format!("ERROR: {}", messages.join("; ")),
-        InputOutcome::NotRun(reason) => reason.clone(),
+/// An error as the node reports it.
+fn raised(term: &Term) -> Raised {
+    let text = |key| read::field(term, key).map(read::text).unwrap_or_default();
+    Raised {
+        kind: text("kind"),
+        tag: read::field(term, "tag").and_then(read::optional_text),
+        message: text("message"),
+        told: text("told"),
+        hint: read::field(term, "advice").and_then(read::optional_text),
+        printed: text("printed"),
+        frames: read::field(term, "frames").map(read::texts).unwrap_or_default(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use beamtalk_compiler::{CompiledExpression, CompiledModule};
 
-use super::expectation::Expectation;
+use beamtalk_syntax::examples::expectation::Expectation;
 
 /// Something that runs in one piece: a test class, a script, a block of documentation.
 pub struct Unit {

@@ -58,8 +58,8 @@ pub use sessions::{
     QuestionTakeAnswer, SessionInfo, SessionsAnswer, ToolCount,
 };
 pub use tests::{
-    LastOutcome, LastResultsAnswer, ListTestsAnswer, RunningTests, TestAnswer, TestClass, TestFailure,
-    TestOutcome, TestResults,
+    LastOutcome, LastResultsAnswer, ListTestsAnswer, RunningTests, TestAnswer, TestClass, TestDocument,
+    TestExample, TestFailure, TestOutcome, TestResults,
 };
 pub use views::{
     Opened, ShownView, ViewAnswer, ViewAxis, ViewCell, ViewColumn, ViewFigure, ViewName, ViewNode, ViewRow,

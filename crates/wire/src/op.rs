@@ -367,7 +367,11 @@ impl Request {
             Self::Reload(request) => Some(&request.class),
             Self::Unload(request) => Some(&request.class),
             Self::Kill(request) => Some(&request.actor),
-            Self::Test(request) => request.class.as_deref().or(request.file.as_deref()),
+            Self::Test(request) => request
+                .class
+                .as_deref()
+                .or(request.file.as_deref())
+                .or(request.document.as_deref()),
             Self::SaveMethod(request) => Some(&request.class),
             Self::TryMethod(request) => Some(&request.class),
             Self::SaveClass(request) => Some(&request.path),

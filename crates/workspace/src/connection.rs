@@ -231,7 +231,7 @@ async fn answer(
     match &sink {
         Sink::Kept { session, id } => session.deliver(id, &text, true).await,
         // A client that left does not need its answer.
-        Sink::Client { .. } | Sink::Nowhere => drop(outgoing.send(text).await),
+        Sink::Client { .. } | Sink::Nowhere | Sink::Text(_) => drop(outgoing.send(text).await),
     }
     if is_closing {
         outgoing.close(1000, "session closed");

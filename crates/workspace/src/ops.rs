@@ -21,6 +21,7 @@ mod docs;
 mod documents;
 mod entries;
 mod eval;
+mod examples;
 mod format;
 mod handles;
 mod health;
@@ -55,6 +56,7 @@ mod tests;
 mod transcript;
 mod unbind;
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -104,11 +106,16 @@ pub(crate) enum Sink {
         id: String,
     },
     Nowhere,
+    /// A text that is read when all of it is there.
+    Text(Rc<RefCell<String>>),
 }
 
 impl Sink {
     /// Waits while the client's queue is full. What nobody wants to read is dropped.
     pub(crate) async fn output(&self, text: &str) {
+        if let Self::Text(all) = self {
+            all.borrow_mut().push_str(text);
+        }
         self.send(|id, session| Head::output(id, session, text)).await;
     }
 
@@ -131,7 +138,7 @@ impl Sink {
                     .deliver(id, &text_of(&message(id, &session.id)), false)
                     .await;
             }
-            Self::Nowhere => {}
+            Self::Nowhere | Self::Text(_) => {}
         }
     }
 
@@ -362,6 +369,12 @@ async fn dispatch(
             }
             in_node(workspace, session, request).await?
         }
+        Request::ListTests(_) => {
+            let mut answer = pass(workspace, session, request).await?;
+            let documents = serde_json::to_value(examples::list(workspace).await?).unwrap_or_default();
+            answer.0.insert("documents".to_owned(), documents);
+            Reply::new(answer)
+        }
         Request::Test(_) | Request::TestAll(_) => {
             let run = tests::run(workspace, caller, session, request);
             // What is not waited for any more is stopped in the node.
@@ -393,7 +406,6 @@ async fn dispatch(
         | Request::PidStats(_)
         | Request::TopActors(_)
         | Request::Kill(_)
-        | Request::ListTests(_)
         | Request::EnableTracing(_)
         | Request::DisableTracing(_)
         | Request::ClearTraces(_)

@@ -310,7 +310,11 @@ fn ended(
 
 fn tested(request: &Request) -> String {
     let target = match request {
-        Request::Test(test) => test.class.as_ref().or(test.file.as_ref()),
+        Request::Test(test) => test
+            .class
+            .as_ref()
+            .or(test.file.as_ref())
+            .or(test.document.as_ref()),
         _ => None,
     };
     target.map_or_else(|| "all".to_owned(), Clone::clone)

@@ -61,7 +61,7 @@ stage.test("09 a change that breaks a sender is a finding in the sender", async 
   await pane("Classes").getByRole("list", { name: "Findings" }).getByText(/isOn/).first().waitFor();
   await pane("Classes").locator(".cm-lintRange").getByText("isOn").waitFor();
   await pane("Classes").getByRole("list", { name: "Findings" }).getByRole("button", { name: /^[EHW]\d{4}$/ }).first().click();
-  await stage.page.getByRole("dialog", { name: /^[EHW]\d{4}$/ }).getByText(/## Wrong/).waitFor();
+  await stage.page.getByRole("dialog", { name: /^[EHW]\d{4}$/ }).getByRole("heading", { name: "Wrong" }).waitFor();
   await stage.page.keyboard.press("Escape");
   await shot(stage.watched, "09-finding");
   await pane("Changes").getByRole("option", { name: /isOn/ }).last().click();

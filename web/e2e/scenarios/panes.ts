@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import type { Locator } from "playwright-core";
 import { enter, ready, shot, type } from "../support/browser";
+import { byHand } from "../support/byhand";
 import { Stage } from "../support/stage";
 
 const stage = Stage.of({
@@ -241,6 +242,19 @@ stage.test("changes stand under their files; the difference is shown both ways; 
   await pane("Changes").getByRole("button", { name: "Earlier" }).click();
   await pane("Changes").getByRole("option", { name: /Lamp>>isOn.*flushed/ }).waitFor();
   await pane("Changes").getByRole("button", { name: "Earlier" }).click();
+});
+
+stage.test("the trail goes back as far as one scrolls, and says who it was", async () => {
+  await byHand(stage.page, Array.from({ length: 1010 }, (_, at) => ({ op: "eval", code: String(at) })));
+  await stage.choose("Audit");
+  const list = grid("Audit");
+  await list.getByRole("row").filter({ hasText: "browser · browser" }).first().waitFor();
+  // Scrolling to the end brings what is older, until the first record is there.
+  await stage.page.waitForFunction(() => {
+    const rows = document.querySelector<HTMLElement>("#pane-audit .list");
+    if (rows !== null) rows.scrollTop = rows.scrollHeight;
+    return [...document.querySelectorAll("#pane-audit .row")].some((row) => row.firstElementChild?.textContent === "1");
+  }, undefined, { polling: 100, timeout: 30_000 });
 });
 
 stage.test("what was written is there after the daemon was stopped and started", async () => {

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import type { Locator, Page } from "playwright-core";
 import { cable, enter, open, ready, shot, type, visit } from "../support/browser";
+import { byHand } from "../support/byhand";
 import { Stage } from "../support/stage";
 
 const stage = Stage.of();
@@ -215,6 +216,41 @@ stage.test("while the connection is lost nothing can be changed, texts can be ed
   await page.getByRole("button", { name: "Now" }).click({ timeout: 2000 }).catch(() => undefined);
   await page.getByRole("contentinfo").getByText("connected", { exact: true }).waitFor();
   await content().getByText("typed while away").waitFor();
+  await context.close();
+});
+
+stage.test("a layout and a text that were changed a moment before a reload are there after it", async () => {
+  const context = await stage.browser.newContext();
+  const line = await cable(context);
+  const { page } = await open(context, await stage.house.url());
+  await ready(page);
+  await page.keyboard.press("ControlOrMeta+k");
+  await page.keyboard.type("Layout: Performance");
+  await page.keyboard.press("Enter");
+  await page.locator("#tab-supervision").waitFor();
+  // The line is cut, so that nothing can be sent before the page goes.
+  line.cut();
+  await page.getByText(/^Connection lost\./).waitFor();
+  await page.evaluate(() => {
+    document.querySelector<HTMLElement>("#tab-supervision")?.focus();
+    document.querySelector<HTMLElement>("#pane-supervision")?.focus();
+  });
+  await page.keyboard.press("g");
+  await page.keyboard.press("w");
+  await page.locator("#pane-workspace .cm-content").waitFor();
+  await type(page, "typed just before");
+  await page.reload();
+  line.mend();
+  await page.locator("#pane-workspace .cm-content").getByText("typed just before").waitFor();
+  await page.locator("#tab-supervision").waitFor();
+  // By then the daemon has it too.
+  await page.getByRole("contentinfo").getByText("connected", { exact: true }).waitFor();
+  await until(async () => {
+    const [read] = await byHand(page, [{ op: "desk-read", names: ["layout/performance", "scratch/main"] }]);
+    const items = (read?.items ?? {}) as Record<string, { text: string } | undefined>;
+    return items["layout/performance"]?.text.includes("workspace") === true && items["scratch/main"]?.text === "typed just before";
+  });
+  assert.equal(await page.evaluate(() => sessionStorage.getItem("unsent")), null, "nothing stays behind");
   await context.close();
 });
 

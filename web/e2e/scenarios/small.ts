@@ -21,6 +21,9 @@ stage.test("a project with no classes says what to do in every pane", async () =
   await shot(stage.watched, "30-empty");
   // The one thing to do there is a button that does it.
   await stage.choose("Classes");
+  await stage.pane("Classes").getByRole("button", { name: "Open the tour" }).click();
+  await stage.pane("Classes").locator(".cm-content").getByText(/^# /).first().waitFor();
+  await stage.pane("Classes").getByRole("button", { name: "Close" }).click();
   await stage.pane("Classes").getByRole("button", { name: "New class…" }).first().click();
   await stage.pane("Classes").getByRole("form", { name: "New class" }).or(stage.pane("Classes").getByLabel("Name")).first().waitFor();
   await stage.page.keyboard.press("Escape");
@@ -34,6 +37,7 @@ stage.test("21 a phone: one pane, a bar below, large targets, nothing sideways",
   await page.getByRole("button", { name: "Print" }).click();
   await page.locator(".result .value").getByText("720").waitFor();
   await fits(page);
+  assert.ok(await page.locator(".signs").evaluate((row) => row.scrollWidth <= row.clientWidth), "all signs are in sight");
   await shot(phone, "21-phone-workspace");
   for (const name of ["Transcript", "Changes", "Classes"]) {
     await page.getByRole("navigation", { name: "Panes" }).getByRole("button", { name }).click();
@@ -56,7 +60,7 @@ stage.test("21 a phone: one pane, a bar below, large targets, nothing sideways",
   await page.emulateMedia({ colorScheme: "dark" });
   await page.getByRole("button", { name: "More" }).click();
   await page.getByRole("dialog", { name: "Command palette" }).waitFor();
-  await page.screenshot({ path: "e2e/shots/21-phone-palette-dark.png" });
+  await page.screenshot({ path: "e2e/shots/21-phone-palette-dark.png", animations: "disabled" });
   assert.deepEqual(phone.faults, []);
   await phone.context.close();
 });

@@ -85,7 +85,7 @@ export async function shot(watched: Watched, name: string): Promise<void> {
   const { page } = watched;
   for (const theme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme: theme });
-    await page.screenshot({ path: `e2e/shots/${name}-${theme}.png` });
+    await page.screenshot({ path: `e2e/shots/${name}-${theme}.png`, animations: "disabled" });
   }
   await page.emulateMedia({ colorScheme: "light" });
 }

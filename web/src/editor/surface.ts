@@ -8,7 +8,7 @@ import { highlightSelectionMatches, search, searchKeymap, selectNextOccurrence }
 import { Compartment, EditorState, Prec, type Extension } from "@codemirror/state";
 import { Decoration, EditorView, ViewPlugin, drawSelection, highlightActiveLine, highlightActiveLineGutter, highlightSpecialChars, hoverTooltip, keymap, lineNumbers, showTooltip, type DecorationSet, type Tooltip, type ViewUpdate } from "@codemirror/view";
 import { StateEffect, StateField } from "@codemirror/state";
-import type { CheckMode, Diagnostic } from "../wire/protocol";
+import type { CheckMode, Diagnostic, Side } from "../wire/protocol";
 import { effect } from "@preact/signals";
 import { fixOf, type Fix } from "../kernel/fixes";
 import { inspect } from "../kernel/inspect";
@@ -250,15 +250,22 @@ export function shown(found: readonly Diagnostic[], text: string): Shown[] {
   });
 }
 
+const again = StateEffect.define();
+
+/** What was found rests on other classes too: look again when one of them changed. */
+export function recheck(view: EditorView): void {
+  view.dispatch({ effects: again.of(null) });
+}
+
 /** Findings while typing. */
-function checks(mode: (text: string) => CheckMode | null): Extension {
+function checks(mode: (text: string) => CheckMode | null, { of, onFindings }: SurfaceOptions): Extension {
   return ViewPlugin.fromClass(class {
     timer: ReturnType<typeof setTimeout> | undefined;
     constructor(readonly view: EditorView) {
       this.later();
     }
     update(update: ViewUpdate): void {
-      if (update.docChanged) this.later();
+      if (update.docChanged || update.transactions.some((one) => one.effects.some((effect) => effect.is(again)))) this.later();
     }
     later(): void {
       clearTimeout(this.timer);
@@ -269,8 +276,10 @@ function checks(mode: (text: string) => CheckMode | null): Extension {
       const code = doc.toString();
       const kind = mode(code);
       if (kind === null || !isOnline.value || document.hidden) return;
-      const answer = await client.request("diagnostics", { code, mode: kind }).catch(() => null);
-      if (answer !== null && this.view.state.doc === doc) this.view.dispatch(setDiagnostics(this.view.state, shown(answer.diagnostics, code)));
+      const answer = await client.request("diagnostics", { code, mode: kind, ...of }).catch(() => null);
+      if (answer === null || this.view.state.doc !== doc) return;
+      if (onFindings !== undefined) onFindings(answer.diagnostics, code);
+      else this.view.dispatch(setDiagnostics(this.view.state, shown(answer.diagnostics, code)));
     }
     destroy(): void {
       clearTimeout(this.timer);
@@ -284,6 +293,10 @@ export interface SurfaceOptions {
   label: string;
   isReadOnly?: boolean;
   mode?: (text: string) => CheckMode | null;
+  /** The class a method is one of. */
+  of?: { class: string; side: Side };
+  /** Is told of what is found, and draws it together with what it knows itself. */
+  onFindings?: (found: Diagnostic[], text: string) => void;
   extensions?: Extension[];
   onChange?: (text: string) => void;
   onSave?: () => void;
@@ -324,7 +337,7 @@ export function surface(options: SurfaceOptions): EditorView {
       cardField,
       markField,
       hoverTooltip((view, place) => documentation(view, place), { hoverTime: 300 }),
-      options.mode === undefined ? [] : checks(options.mode),
+      options.mode === undefined ? [] : checks(options.mode, options),
       keymap.of([...closeBracketsKeymap, ...defaultKeymap.filter((one) => one.key !== "Mod-i" && one.key !== "Mod-Enter" && one.key !== "Escape"), ...searchKeymap.filter((one) => one.key !== "Mod-d"), ...historyKeymap, ...completionKeymap, ...lintKeymap, indentWithTab]),
       // Whatever else Escape closes comes first; then it leaves the text for its pane.
       Prec.lowest(keymap.of([{ key: "Escape", run: (view) => { leave(view); return true; } }])),

@@ -4,7 +4,7 @@
 import { signal } from "@preact/signals";
 import { OpError } from "../wire/client";
 import { merge } from "./merge";
-import { client, isOwner } from "./store";
+import { client, isOwner, phase } from "./store";
 
 interface Item {
   text: string;
@@ -33,11 +33,13 @@ export async function readDesk(): Promise<void> {
     }
     return;
   }
+  takeLeft();
   const answer = await client.request("desk-read", {});
   const news: { name: string; text: string; isMerged: boolean }[] = [];
   for (const [name, item] of Object.entries(answer.items)) {
     if (item === undefined) continue;
     const known = items.get(name);
+    if (unsent.get(name) === item.text) unsent.delete(name);
     if (!unsent.has(name) || known === undefined) items.set(name, { text: item.text, version: item.version, base: item.text, at: Number(item.at) });
     if (known !== undefined && known.text !== item.text && !unsent.has(name)) news.push({ name, text: item.text, isMerged: false });
   }
@@ -123,6 +125,30 @@ export function sendAll(): void {
   for (const name of unsent.keys()) {
     clearTimeout(timers.get(name));
     void send(name);
+  }
+}
+
+const LEFT = "unsent";
+
+/** The page goes: what may not reach the daemon any more is left for the page that follows in this tab. */
+export function leave(): void {
+  sendAll();
+  const left = phase.peek().is === "logged-out" ? [] : [...unsent.keys()].flatMap((name) => { const item = items.get(name); return item === undefined ? [] : [[name, item]]; });
+  sessionStorage.removeItem(LEFT);
+  try {
+    if (left.length > 0) sessionStorage.setItem(LEFT, JSON.stringify(left));
+  } catch {
+    // More than a browser keeps: then only what was sent counts.
+  }
+}
+
+/** What the page before this one left goes out as if it had been changed here. */
+function takeLeft(): void {
+  const left = JSON.parse(sessionStorage.getItem(LEFT) ?? "[]") as [string, Item][];
+  sessionStorage.removeItem(LEFT);
+  for (const [name, item] of left) {
+    items.set(name, item);
+    unsent.set(name, item.text);
   }
 }
 

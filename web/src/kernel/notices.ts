@@ -61,5 +61,5 @@ export function ask(title: string, text: string, act: string, more: { typed?: st
   });
 }
 
-/** A page to read: what a code stands for. */
-export const page = signal<{ title: string; text: string } | null>(null);
+/** A page to read, as it is written or as Markdown: what a code stands for. */
+export const page = signal<{ title: string; text: string; isMarkdown?: boolean } | null>(null);

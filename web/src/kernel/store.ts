@@ -34,6 +34,8 @@ export const now = signal(Date.now());
 
 /** Text to be put where the caret of the Workspace is. */
 export const insertion = signal<string | null>(null);
+/** A class whose tests are to be run by the pane of tests. */
+export const testing = signal<string | null>(null);
 /** An actor class of the project, for an example. */
 export const actorClass = signal<string | null>(null);
 /** What listens to frames of kept requests. */

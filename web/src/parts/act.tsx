@@ -6,7 +6,7 @@ import { insertion, isFrozen, isOwner } from "../kernel/store";
 
 interface Props {
   onClick: () => void;
-  kind?: "plain" | "primary" | "link" | "chip";
+  kind?: "plain" | "primary" | "link" | "chip" | "bare";
   disabled?: boolean;
   title?: string;
   label?: string;

@@ -8,6 +8,7 @@ import type { PaneId } from "../kernel/layout";
 import { alarmed, page, question, spoken, toasts, type Question } from "../kernel/notices";
 import { isFrozen, isOwner } from "../kernel/store";
 import { visible } from "../kernel/text";
+import { Markdown } from "../parts/markdown";
 import { TITLES } from "./panes";
 
 export const areKeysShown = signal(false);
@@ -123,7 +124,7 @@ export function Dialogs(): JSX.Element {
       {question.value === null ? null : <Dialog asked={question.value} />}
       {areKeysShown.value ? <Keys /> : null}
       {sheetOf.value === null ? null : <Acts pane={sheetOf.value} />}
-      {page.value === null ? null : <Sheet label={page.value.title} onClose={() => { page.value = null; }}><pre class="code page">{visible(page.value.text)}</pre></Sheet>}
+      {page.value === null ? null : <Sheet label={page.value.title} onClose={() => { page.value = null; }}>{page.value.isMarkdown === true ? <Markdown text={page.value.text} /> : <pre class="code page">{visible(page.value.text)}</pre>}</Sheet>}
       <div class="toasts">{toasts.value.map((one) => <div key={one.id} class="toast fade">{one.text}</div>)}</div>
       <div class="hidden" role="status" aria-live="polite">{[spoken.value, ...toasts.value.map((one) => one.text)].filter((one) => one !== "").join(". ")}</div>
       <div class="hidden" role="alert">{alarmed.value}</div>

@@ -111,6 +111,16 @@ test("events are passed on once, and in order also when missed ones come after n
   assert.deepEqual(FakeSocket.last.asked("unsubscribe").channels, ["transcript"]);
 });
 
+test("events that share a frame are heard one by one", async () => {
+  const { heard } = listening();
+  assert.equal(FakeSocket.last.sent[0]?.gather, true, "it is asked for");
+  FakeSocket.last.say(agreed());
+  await settled();
+  FakeSocket.last.onmessage?.({ data: JSON.stringify([text(1), text(2)]) });
+  FakeSocket.last.say(text(2), text(3));
+  assert.deepEqual(heard, ["1", "2", "3"]);
+});
+
 test("what is known already is where listening begins, and a gap is told where it is", async () => {
   const { heard } = listening(5);
   assert.deepEqual(FakeSocket.last.asked("subscribe").since, { transcript: 5 });

@@ -543,7 +543,11 @@ fix?: Array<TextEdit>, };
 /**
  * Findings of the compiler; nothing is installed.
  */
-export type Diagnostics = { code: string, mode?: CheckMode, };
+export type Diagnostics = { code: string, mode?: CheckMode, 
+/**
+ * The class of a method: with it the method is compiled and linted, without it only read.
+ */
+class?: string, side?: Side, };
 
 export type DiagnosticsAnswer = { diagnostics: Array<Diagnostic>, };
 
@@ -1224,11 +1228,11 @@ filter?: string, };
 export type ListClassesAnswer = { class_list: Array<ClassSummary>, };
 
 /**
- * The tests that are loaded.
+ * The tests that are loaded, and the documents that have examples.
  */
 export type ListTests = Record<symbol, never>;
 
-export type ListTestsAnswer = { tests: Array<TestClass>, };
+export type ListTestsAnswer = { tests: Array<TestClass>, documents: Array<TestDocument>, };
 
 export type LoadAnswer = { classes: Array<string>, errors: Array<LoadError>, summary?: string, affected_actors?: number, migration_failures?: Array<MigrationFailure>, conflicts?: Array<Conflict>, changed_count?: number, unchanged_count?: number, deleted_count?: number, disk_changed?: Array<string>, };
 
@@ -1882,6 +1886,14 @@ export type TakeAnswer = { entries: Array<Entry>, conflicts: Array<Conflict>, };
  */
 export type Test = { class?: string, method?: string, file?: string, 
 /**
+ * A source or Markdown file whose examples are run.
+ */
+document?: string, 
+/**
+ * Only the example of the document that begins in this line.
+ */
+line?: number, 
+/**
  * How many at the same time.
  */
 jobs?: number, 
@@ -1898,6 +1910,17 @@ export type TestAll = { jobs?: number, test_timeout_ms?: number, };
 export type TestAnswer = { results: TestResults, };
 
 export type TestClass = { class: string, methods: Array<string>, file: string | null, };
+
+/**
+ * A file whose documentation has examples with expectations.
+ */
+export type TestDocument = { file: string, examples: Array<TestExample>, };
+
+export type TestExample = { name: string, 
+/**
+ * Where its first input is.
+ */
+line: number, };
 
 export type TestFailure = { kind: string, message: string, expected?: string, actual?: string, };
 

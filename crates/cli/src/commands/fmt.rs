@@ -7,10 +7,10 @@ use beamtalk_project::findings::{self, Counts, FileFindings, Finding, Policy};
 use beamtalk_project::source::Text;
 use beamtalk_project::{Project, files};
 use beamtalk_syntax::diagnostic::{Diagnostic, Severity};
+use beamtalk_syntax::examples::expectation::Expectation;
+use beamtalk_syntax::examples::script::{self, Style};
 use beamtalk_syntax::span::Span;
 use beamtalk_syntax::{FormatError, diff};
-use beamtalk_testing::expectation::Expectation;
-use beamtalk_testing::script::{self, Style};
 
 use crate::exit::{Exit, Fault};
 use crate::terminal::Terminal;

@@ -340,6 +340,7 @@ pub(crate) async fn check_code<H: Host>(
     let request = requests::Diagnostics {
         code: input.code,
         mode: input.mode,
+        ..requests::Diagnostics::default()
     };
     let answer = context.ask(&request).await?.answer;
     Ok(Checked {

@@ -123,6 +123,7 @@ async fn counted<H: Host>(
             file: None,
             jobs,
             test_timeout_ms,
+            ..requests::Test::default()
         };
         let some = context.ask(&request).await?.answer.results;
         all.total += some.total;
@@ -211,6 +212,7 @@ async fn results<H: Host>(context: &Context<'_, H>, input: Test) -> Result<answe
         file,
         jobs,
         test_timeout_ms,
+        ..requests::Test::default()
     };
     let asked = context.ask(&request).await.map_err(|mut error| {
         let hint = || "list_tests shows the tests there are".to_owned();

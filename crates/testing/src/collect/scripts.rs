@@ -12,11 +12,11 @@ use beamtalk_project::specs::Specs;
 use beamtalk_syntax::Parse;
 use beamtalk_syntax::ast::Item;
 use beamtalk_syntax::diagnostic::Severity;
+use beamtalk_syntax::examples::expectation::Expectation;
+use beamtalk_syntax::examples::script::{Input, Load, Script, Style};
 use ecow::EcoString;
 
 use super::parse_test_file;
-use crate::expectation::Expectation;
-use crate::script::{Input, Load, Script, Style};
 use crate::units::{CompiledInput, CompiledScript};
 
 /// What the inputs so far say about the variables of a script.

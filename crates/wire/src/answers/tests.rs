@@ -11,8 +11,25 @@ answer! {
 }
 
 answer! {
+    TestExample {
+        name: String,
+        /// Where its first input is.
+        line: u64,
+    }
+}
+
+answer! {
+    /// A file whose documentation has examples with expectations.
+    TestDocument {
+        file: String,
+        examples: Vec<TestExample>,
+    }
+}
+
+answer! {
     ListTestsAnswer {
         tests: Vec<TestClass>,
+        documents: Vec<TestDocument>,
     }
 }
 

@@ -166,6 +166,9 @@ request! {
         code: String,
         ;
         mode: CheckMode,
+        /// The class of a method: with it the method is compiled and linted, without it only read.
+        class: String,
+        side: Side,
     }
 }
 

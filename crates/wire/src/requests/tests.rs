@@ -3,7 +3,7 @@
 use super::field::request;
 
 request! {
-    /// The tests that are loaded.
+    /// The tests that are loaded, and the documents that have examples.
     ListTests {}
 }
 
@@ -14,6 +14,10 @@ request! {
         class: String,
         method: String,
         file: String,
+        /// A source or Markdown file whose examples are run.
+        document: String,
+        /// Only the example of the document that begins in this line.
+        line: u64,
         /// How many at the same time.
         jobs: u64,
         /// How long one test may take; 60000 if absent.

@@ -107,6 +107,8 @@ pub enum Job {
         code: String,
         bound: Vec<String>,
         mode: CheckMode,
+        /// What a method is one of.
+        of: Option<MethodOwner>,
     },
     /// What is under or before the cursor; the answer is in `data`.
     Complete {
@@ -126,6 +128,14 @@ pub enum Job {
 pub struct Variable {
     pub name: String,
     pub class: Option<String>,
+}
+
+/// The side of a class.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MethodOwner {
+    pub class: String,
+    pub is_class_side: bool,
+    pub shape: Option<Shape>,
 }
 
 /// A class that has no source text, such as one made by a ClassBuilder.

@@ -9,7 +9,7 @@ use beamtalk_compiler::complete::{self, Binding};
 use beamtalk_compiler::lint::lint_file;
 use beamtalk_compiler::{
     ClassTable, Dependencies, Origin, Packages, SourceFile, check_file, compile_file, compile_input,
-    compile_method, remove_method, without_extensions,
+    compile_method, lint_method, remove_method, without_extensions,
 };
 use beamtalk_syntax::ast::{self, Item};
 use beamtalk_syntax::definitions::{self, Key, Outline, class_source, extension_source};
@@ -26,8 +26,8 @@ use super::diagnostic;
 use super::frame;
 use super::held::Held;
 use super::job::{
-    Blob, Definition, Expression, FileName, Found, Job, Knowledge, Module, Outcome, PackageUse, SourceText,
-    Step, TextOrigin, Variable,
+    Blob, Definition, Expression, FileName, Found, Job, Knowledge, MethodOwner, Module, Outcome, PackageUse,
+    Shape, SourceText, Step, TextOrigin, Variable,
 };
 use super::redefinition::{redefined_files, without_redefined};
 
@@ -192,15 +192,7 @@ impl Answer<'_> {
                 source,
                 shape,
             } => {
-                let mut table = self.table.clone();
-                if let (None, Some(shape)) = (table.class(class), shape) {
-                    table.declare_shape(
-                        class,
-                        shape.superclass.as_deref(),
-                        &names(&shape.slots),
-                        &names(&shape.class_slots),
-                    );
-                }
+                let table = self.table_with(class, shape.as_ref());
                 let compiled = compile_method(&table, class, *is_class_side, selector, source);
                 self.findings("method", source, &compiled.diagnostics);
                 if !self.outcome.has_errors {
@@ -230,7 +222,15 @@ impl Answer<'_> {
                 files,
                 texts,
             } => self.recheck(installed, files, texts),
-            Job::Check { code, bound, mode } => self.check(code, bound, *mode),
+            Job::Check {
+                code,
+                bound: _,
+                mode: CheckMode::Method,
+                of,
+            } => self.check_method(code, of.as_ref()),
+            Job::Check {
+                code, bound, mode, ..
+            } => self.check(code, bound, *mode),
             Job::Complete { code, cursor, bound } => self.complete(code, *cursor, bound),
             Job::Hover { code, cursor, bound } => self.hover(code, *cursor, bound),
         }
@@ -473,25 +473,44 @@ impl Answer<'_> {
     }
 
     fn check(&mut self, code: &str, bound: &[String], mode: CheckMode) {
-        match mode {
-            CheckMode::Method => {
-                let (_, diagnostics) = beamtalk_syntax::parse_method(code);
-                self.findings("method", code, &diagnostics);
+        let (file, parsed) = parse(&session_text(code, None));
+        let mut table = self.table.clone();
+        table.declare(&file);
+        // What cannot be read is not worth a word about its style.
+        let found = if mode == CheckMode::Class && !parsed.iter().any(diagnostic::is_error) {
+            lint_file(&file, &table)
+        } else {
+            compile_input(&file, &table, &names(bound)).diagnostics
+        };
+        self.findings("session", code, &parsed);
+        self.findings("session", code, &found);
+    }
+
+    /// One method alone; of what class it is says more than how it is written.
+    fn check_method(&mut self, code: &str, of: Option<&MethodOwner>) {
+        let (method, parsed) = beamtalk_syntax::parse_method(code);
+        let found = match (of, method) {
+            (Some(of), Some(method)) => {
+                let table = self.table_with(&of.class, of.shape.as_ref());
+                lint_method(&table, &of.class, of.is_class_side, &method.head.selector, code)
             }
-            CheckMode::Expression | CheckMode::Class => {
-                let (file, parsed) = parse(&session_text(code, None));
-                let mut table = self.table.clone();
-                table.declare(&file);
-                // What cannot be read is not worth a word about its style.
-                let found = if mode == CheckMode::Class && !parsed.iter().any(diagnostic::is_error) {
-                    lint_file(&file, &table)
-                } else {
-                    compile_input(&file, &table, &names(bound)).diagnostics
-                };
-                self.findings("session", code, &parsed);
-                self.findings("session", code, &found);
-            }
+            _ => parsed,
+        };
+        self.findings("method", code, &found);
+    }
+
+    /// What is known, and a class that is known only by its shape.
+    fn table_with(&self, class: &str, shape: Option<&Shape>) -> ClassTable {
+        let mut table = self.table.clone();
+        if let (None, Some(shape)) = (table.class(class), shape) {
+            table.declare_shape(
+                class,
+                shape.superclass.as_deref(),
+                &names(&shape.slots),
+                &names(&shape.class_slots),
+            );
         }
+        table
     }
 
     fn complete(&mut self, code: &str, cursor: usize, bound: &[Variable]) {

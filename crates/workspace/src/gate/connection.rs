@@ -119,6 +119,9 @@ async fn attend<S>(
     if !matches!(welcomed, Ok(Ok(()))) {
         return;
     }
+    if greeting.gathers {
+        outgoing.gather();
+    }
     let (requests, incoming) = mpsc::channel(INCOMING);
     if let Some(request) = request {
         drop(requests.try_send(request));

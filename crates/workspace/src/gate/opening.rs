@@ -39,6 +39,8 @@ pub(crate) struct Greeting {
     pub(crate) resume: Option<String>,
     /// Its frames are to be kept.
     pub(crate) keeps: bool,
+    /// Events may come several in a frame.
+    pub(crate) gathers: bool,
     /// The agent's session it speaks for.
     pub(crate) agent: Option<String>,
 }
@@ -50,6 +52,7 @@ impl Greeting {
             protocol: None,
             resume: None,
             keeps: false,
+            gathers: false,
             agent: None,
         }
     }
@@ -68,6 +71,7 @@ struct Message {
     protocol: Option<String>,
     resume: Option<String>,
     keep: Option<bool>,
+    gather: Option<bool>,
 }
 
 impl Message {
@@ -84,6 +88,7 @@ impl Message {
             protocol: self.protocol.take(),
             resume: self.resume.take().filter(|resume| resume.len() <= RESUME_LENGTH),
             keeps: self.keep == Some(true),
+            gathers: self.gather == Some(true),
         }
     }
 }

@@ -3,12 +3,21 @@
 //! The queue is bounded. Answers and output wait for room, which is the back-pressure on whatever
 //! makes them; events never wait: the oldest are dropped and the client is told how many. So a slow
 //! client slows only itself.
+//!
+//! A browser pays for every frame, and for thousands in a second with pauses of its collector. A client
+//! that wishes it gets the events of a flood several at a time, as an array.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use beamtalk_wire::{Channel, limits};
 use tokio::sync::Notify;
+
+/// Events of a client that gathers follow those before them after this time, all that have come by then.
+const PAUSE: Duration = Duration::from_millis(10);
+/// A frame of gathered events is not made longer than this.
+const GATHERED: usize = 64 * 1024;
 
 /// The connection is gone; there is nobody to send to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,6 +54,10 @@ struct Queue {
     dropped_ever: u64,
     farewell: Option<Farewell>,
     is_gone: bool,
+    /// Events are sent several in a frame.
+    is_gathering: bool,
+    /// When that was last done.
+    gathered: Option<Instant>,
 }
 
 struct Frame {
@@ -98,13 +111,76 @@ impl Queue {
         }
         if let Some(frame) = self.frames.pop_front() {
             self.bytes -= frame.text.len();
+            if self.is_gathering && frame.channel.is_some() {
+                return Some(Next::Send(self.gather(frame.text)));
+            }
             return Some(Next::Send(frame.text));
         }
         self.farewell.clone().map(Next::Close)
     }
+
+    /// An event with those that wait behind it.
+    fn gather(&mut self, first: String) -> String {
+        self.gathered = Some(Instant::now());
+        let mut length = first.len();
+        let mut texts = vec![first];
+        while let Some(frame) = self.frames.front()
+            && frame.channel.is_some()
+            && length + frame.text.len() <= GATHERED
+        {
+            length += frame.text.len();
+            texts.extend(self.frames.pop_front().map(|frame| frame.text));
+        }
+        self.bytes -= texts.iter().skip(1).map(String::len).sum::<usize>();
+        array(&texts)
+    }
+
+    /// How long events wait for more of them; what else waits goes at once, and they before it.
+    fn pause(&self) -> Option<Duration> {
+        let are_events = self.dropped.is_empty()
+            && self.farewell.is_none()
+            && !self.frames.is_empty()
+            && self.bytes < GATHERED
+            && self.frames.iter().all(|frame| frame.channel.is_some());
+        let left = PAUSE.checked_sub(self.gathered?.elapsed())?;
+        are_events.then_some(left)
+    }
+}
+
+/// Several messages as one; one is itself.
+fn array(texts: &[String]) -> String {
+    match texts {
+        [one] => one.clone(),
+        all => format!("[{}]", all.join(",")),
+    }
 }
 
 impl Outgoing {
+    /// From now on events may be sent several in a frame.
+    pub(crate) fn gather(&self) {
+        self.queue().is_gathering = true;
+    }
+
+    /// Events as this client takes them: each by itself, or as few frames.
+    pub(crate) fn gathered(&self, texts: Vec<String>) -> Vec<String> {
+        if !self.queue().is_gathering {
+            return texts;
+        }
+        let mut frames: Vec<Vec<String>> = Vec::new();
+        let mut length = 0;
+        for text in texts {
+            length += text.len();
+            match frames.last_mut() {
+                Some(last) if length <= GATHERED => last.push(text),
+                _ => {
+                    length = text.len();
+                    frames.push(vec![text]);
+                }
+            }
+        }
+        frames.iter().map(|texts| array(texts)).collect()
+    }
+
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -218,12 +294,22 @@ impl Outgoing {
     /// The next thing to do for the writer.
     pub(crate) async fn next(&self) -> Next {
         loop {
+            let pause = {
+                let mut queue = self.queue();
+                let pause = queue.pause();
+                if pause.is_none()
+                    && let Some(next) = queue.next()
+                {
+                    self.0.drained.notify_waiters();
+                    return next;
+                }
+                pause
+            };
             // One writer waits here, and a permit is kept for it, so nothing is missed.
-            if let Some(next) = self.queue().next() {
-                self.0.drained.notify_waiters();
-                return next;
+            match pause {
+                Some(pause) => drop(tokio::time::timeout(pause, self.0.filled.notified()).await),
+                None => self.0.filled.notified().await,
             }
-            self.0.filled.notified().await;
         }
     }
 
@@ -300,6 +386,30 @@ mod tests {
         assert_eq!(texts[2], event(977));
         assert_eq!(texts.last().unwrap(), &event(1_999));
         assert_eq!(texts.len(), 1_025);
+    }
+
+    /// The first goes at once, the flood behind it in few frames; answers are frames of their own, and nothing changes places.
+    #[tokio::test]
+    async fn events_of_a_flood_share_frames_where_that_is_wished() {
+        let outgoing = Outgoing::default();
+        outgoing.gather();
+        outgoing.push_event(Channel::Actors, event(0));
+        assert_eq!(outgoing.next().await, Next::Send(event(0)));
+        for number in 1..500 {
+            outgoing.push_event(Channel::Transcript, event(number));
+        }
+        outgoing.send("answer".into()).await.unwrap();
+        outgoing.push_event(Channel::Transcript, event(500));
+        let texts = drain(&outgoing).await;
+        assert_eq!(texts.len(), 3);
+        let together: Vec<serde_json::Value> = serde_json::from_str(&texts[0]).unwrap();
+        assert_eq!(together.len(), 499);
+        assert_eq!(together[498], serde_json::json!({"n": 499}));
+        assert_eq!(texts[1..], ["answer".to_owned(), event(500)]);
+        assert_eq!(outgoing.queue().bytes, 0);
+        let long = "x".repeat(GATHERED);
+        let texts = outgoing.gathered(vec![event(1), event(2), long.clone(), event(3)]);
+        assert!(texts == [format!("[{},{}]", event(1), event(2)), long, event(3)]);
     }
 
     #[tokio::test]

@@ -20,6 +20,14 @@ impl Deadline {
         }
     }
 
+    /// So long from now.
+    pub(super) fn after(asked: Duration) -> Self {
+        Self {
+            at: Instant::now().checked_add(asked),
+            asked,
+        }
+    }
+
     /// That of a request whose work is not stopped halfway, but goes on without whoever asked for it.
     pub(crate) fn of_change(call: &Call) -> Option<Self> {
         // These stop what they run, and keep the time themselves.

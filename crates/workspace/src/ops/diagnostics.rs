@@ -2,12 +2,13 @@
 
 use std::rc::Rc;
 
-use beamtalk_wire::ErrorBody;
 use beamtalk_wire::answers::DiagnosticsAnswer;
 use beamtalk_wire::requests::Diagnostics;
+use beamtalk_wire::{ErrorBody, Side};
 
 use super::Caller;
-use crate::compile::job::Job;
+use super::save_method::shape;
+use crate::compile::job::{Job, MethodOwner};
 use crate::workspace::Workspace;
 
 pub(super) async fn diagnostics(
@@ -15,10 +16,19 @@ pub(super) async fn diagnostics(
     caller: &Caller,
     request: &Diagnostics,
 ) -> Result<DiagnosticsAnswer, ErrorBody> {
+    let of = match &request.class {
+        Some(class) => Some(MethodOwner {
+            class: class.clone(),
+            is_class_side: request.side == Some(Side::Class),
+            shape: shape(workspace, class).await?,
+        }),
+        None => None,
+    };
     let job = Job::Check {
         code: request.code.clone(),
         bound: workspace.names(&caller.session),
         mode: request.mode.unwrap_or_default(),
+        of,
     };
     let diagnostics = workspace.compiler.run(job).await?.outcome.diagnostics;
     Ok(DiagnosticsAnswer { diagnostics })

@@ -44,8 +44,15 @@ pub(super) async fn list(
     Ok(DocListAnswer { documents })
 }
 
-/// What is there, by path. Links are not followed: what they lead to is listed where it is.
 fn look(root: &Path, role: Role, find: &str, limit: usize) -> Vec<DocumentInfo> {
+    let found = paths(root, role)
+        .into_iter()
+        .filter_map(|path| document(root, path, find));
+    found.take(limit).collect()
+}
+
+/// What is there, by path. Links are not followed: what they lead to is listed where it is.
+pub(super) fn paths(root: &Path, role: Role) -> Vec<String> {
     let mut paths = Vec::new();
     let mut directories = vec![root.to_owned()];
     let mut seen = 0;
@@ -70,8 +77,7 @@ fn look(root: &Path, role: Role, find: &str, limit: usize) -> Vec<DocumentInfo> 
         }
     }
     paths.sort_unstable();
-    let found = paths.into_iter().filter_map(|path| document(root, path, find));
-    found.take(limit).collect()
+    paths
 }
 
 /// A document as it is listed, if its path or its title has the text in it.
@@ -259,7 +265,7 @@ fn has_extension(file: &Path, wanted: &[&str]) -> bool {
 }
 
 /// The text of a file, if there is one. Only of a regular one: a pipe would not end.
-fn read_text(path: &Path, file: &str) -> Result<Option<String>, ErrorBody> {
+pub(super) fn read_text(path: &Path, file: &str) -> Result<Option<String>, ErrorBody> {
     let unreadable = |cause: &str| ErrorBody::new(ErrorKind::ReadError, format!("{file}: {cause}"));
     let about = match path.metadata() {
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(None),

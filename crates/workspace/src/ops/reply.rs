@@ -9,7 +9,7 @@ use beamtalk_wire::answers::{
     HealthAnswer, HoverAnswer, JobAnswer, LastResultsAnswer, LoadAnswer, LogAnswer, LoopRunAnswer, Nothing,
     PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer, ReloadAnswer, ReplayAnswer, RestoreAnswer,
     SaveClassAnswer, SaveMethodAnswer, SessionsAnswer, ShowCodegenAnswer, SourceAnswer, TakeAnswer,
-    TranscriptAnswer, TreeListAnswer, TreeReadAnswer, TreeWriteAnswer, ValueAnswer, Warning,
+    TestAnswer, TranscriptAnswer, TreeListAnswer, TreeReadAnswer, TreeWriteAnswer, ValueAnswer, Warning,
 };
 use beamtalk_wire::{Flag, Head, LoggedEntry};
 use serde::Serialize;
@@ -152,6 +152,7 @@ answers!(
     SessionsAnswer,
     ShowCodegenAnswer,
     TakeAnswer,
+    TestAnswer,
     TreeListAnswer,
     TreeReadAnswer,
     TreeWriteAnswer,

@@ -109,7 +109,7 @@ async fn catch_up(workspace: &Workspace, caller: &Caller, (channel, turn): (Chan
             }
             (guest.outgoing.clone(), texts, is_over)
         };
-        for text in texts {
+        for text in outgoing.gathered(texts) {
             if outgoing.send(text).await.is_err() {
                 return;
             }

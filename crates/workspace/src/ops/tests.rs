@@ -4,9 +4,8 @@ use std::rc::Rc;
 
 use beamtalk_wire::answers::TestAnswer;
 use beamtalk_wire::{ErrorBody, Event, Flag, Request, TestsEvent};
-use serde_json::Value;
 
-use super::{Caller, Reply, pass, terms};
+use super::{Caller, Reply, examples, pass, terms};
 use crate::sessions::Session;
 use crate::workspace::Workspace;
 
@@ -29,7 +28,10 @@ pub(super) async fn run(
     request: &Request,
 ) -> Result<Reply, ErrorBody> {
     let (class, method) = match request {
-        Request::Test(test) => (test.class.clone(), test.method.clone()),
+        Request::Test(test) => (
+            test.class.clone().or_else(|| test.document.clone()),
+            test.method.clone(),
+        ),
         _ => (None, None),
     };
     let author = &caller.session.id;
@@ -40,21 +42,37 @@ pub(super) async fn run(
         method,
         session: author.clone(),
     }));
-    let mut answer = pass(workspace, session, request).await?;
-    let is_failed = answer.0.remove("failed") == Some(Value::Bool(true));
-    let told: TestAnswer = terms::typed(answer.0.clone())?;
-    for test in told.results.tests {
-        let test = Box::new(workspace.tests.borrow_mut().keep(test));
+    let answer = match request {
+        Request::Test(test) if test.document.is_some() => TestAnswer {
+            results: Box::pin(examples::run(workspace, caller, test)).await?,
+        },
+        _ => in_image(workspace, session, request).await?,
+    };
+    let told = &answer.results;
+    for test in &told.tests {
+        let test = Box::new(workspace.tests.borrow_mut().keep(test.clone()));
         workspace.publish(&Event::Tests(TestsEvent::Result { test }));
     }
     workspace.publish(&Event::Tests(TestsEvent::Finished {
-        total: told.results.total,
-        passed: told.results.passed,
-        failed: told.results.failed,
-        skipped: told.results.skipped,
+        total: told.total,
+        passed: told.passed,
+        failed: told.failed,
+        skipped: told.skipped,
         session: author.clone(),
     }));
+    let is_failed = told.failed > 0;
     let mut reply = Reply::new(answer);
     reply.flags.extend(is_failed.then_some(Flag::TestError));
     Ok(reply)
+}
+
+/// Classes of tests, run by the node.
+async fn in_image(
+    workspace: &Rc<Workspace>,
+    session: &Session,
+    request: &Request,
+) -> Result<TestAnswer, ErrorBody> {
+    let mut answer = pass(workspace, session, request).await?;
+    answer.0.remove("failed");
+    terms::typed(answer.0)
 }

@@ -7,7 +7,7 @@ import type { PaneProps } from "../../kernel/layout";
 import { ask, toast } from "../../kernel/notices";
 import { go, parse, place, readFilePlace, type Place } from "../../kernel/routes";
 import { states } from "../../kernel/states";
-import { client, epoch, fault, isOwner, status, workspaceName } from "../../kernel/store";
+import { client, epoch, fault, isOwner, status, testing, workspaceName } from "../../kernel/store";
 import { count, visible } from "../../kernel/text";
 import { Act } from "../../parts/act";
 import { Problem } from "../../parts/fault";
@@ -80,7 +80,6 @@ export default function Classes({ pane, isVisible }: PaneProps): JSX.Element {
   useEffect(() => { if (className === null) return offer(pane, [{ title: "New class", key: "N", isChange: true, run: newClass }]); return undefined; }, [className]);
   const groups = protocols.answer?.protocols ?? [];
   const selectors = groups.filter((one) => protocol === "" || one.name === protocol).flatMap((one) => one.selectors.map((method) => ({ ...method, protocol: one.name })));
-  const chosenRow = all.find((row) => row.name === className) ?? null;
   const sourceFile = all.find((row) => row.name === className)?.source_file ?? null;
   const guess = missing === null ? null : nearest(missing, all);
   return (
@@ -95,7 +94,7 @@ export default function Classes({ pane, isVisible }: PaneProps): JSX.Element {
       {isNaming ? <NewClass names={all.map((row) => row.name)} onDone={() => setNaming(false)} /> : null}
       <Problem error={error} onDismiss={again} />
       {missing === null ? null : <div class="problem" role="alert">Nothing called '{visible(missing)}'. {guess === null ? null : <button class="link" onClick={() => go("class", guess)}>Did you mean {guess}?</button>}<button class="right" aria-label="Dismiss" onClick={() => setMissing(null)}>✕</button></div>}
-      {answer !== null && rows.length === 0 && filter === "" ? <div class="empty"><span>{scope === OWN ? "No classes of yours yet." : "No classes here."}</span><span><Act onClick={newClass}>New class…</Act>{scope === OWN ? <button class="link" onClick={() => setScope(ALL)}>all {all.length} classes</button> : null}</span></div> : (
+      {answer !== null && rows.length === 0 && filter === "" ? <div class="empty"><span>{scope === OWN ? "No classes of yours yet." : "No classes here."}</span><span><Act onClick={newClass}>New class…</Act>{scope === OWN ? <> <button class="plain" onClick={() => go("file", "beamtalk:tour")}>Open the tour</button> <button class="link" onClick={() => setScope(ALL)}>all {all.length} classes</button></> : null}</span></div> : (
         <div class="lists">
           <div class="packages"><List label="Packages" items={packages} keyOf={(one) => one.key} selected={scope} onSelect={(one) => setScope(one.key)} row={(one) => <><span class="cut">{visible(one.title)}</span><span class="muted right number">{one.count}</span></>} /></div>
           <div>
@@ -132,7 +131,7 @@ export default function Classes({ pane, isVisible }: PaneProps): JSX.Element {
             {(["source", "definition", "comment", "senders", "implementors", ...(sourceFile === null ? [] : ["file" as const]), "generated"] as const).map((one) => <button key={one} role="tab" aria-selected={tab.value === one} disabled={selector === null && (one === "senders" || one === "implementors")} onClick={() => { tab.value = one; }}>{one[0]?.toUpperCase()}{one.slice(1)}</button>)}
             <span class="right">
               <button title={`actors of ${className}`} onClick={() => go("actors", className)}>Instances</button>
-              {isOwner.value ? <button title={`tests of ${className}`} onClick={() => go("test", chosenRow?.is_test === true ? className : `${className}Test`)}>Tests</button> : null}
+              <Act kind="bare" label="Run tests" title={`run the tests of ${className}`} onClick={() => { testing.value = className; go("test", className); }}>▷ Tests</Act>
             </span>
           </div>
           {tab.value === "definition" ? <Definition className={className} isVisible={isVisible} onRemove={() => void removeClass(className, browser)} />

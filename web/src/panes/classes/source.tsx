@@ -4,15 +4,16 @@ import { setDiagnostics } from "@codemirror/lint";
 import type { EditorView } from "@codemirror/view";
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { format, markLine, shown, surface } from "../../editor/surface";
+import { format, markLine, recheck, shown, surface } from "../../editor/surface";
 import { offer } from "../../kernel/actions";
+import { fixOf } from "../../kernel/fixes";
 import { ask, page, toast } from "../../kernel/notices";
 import { go, marked } from "../../kernel/routes";
 import { setEdited } from "../../kernel/states";
 import { client, epoch, fault, isOwner, status } from "../../kernel/store";
 import { age, sha256, visible } from "../../kernel/text";
 import { Act } from "../../parts/act";
-import { Problem } from "../../parts/fault";
+import { FixButton, Problem } from "../../parts/fault";
 import type { Diagnostic, ErrorBody, Finding, Side } from "../../wire/protocol";
 import { fullSource, lineOf, marksOf, selectorOf } from "./model";
 import { changedAt, changes, choose, conflicts, dirty, found, isChosen, ownerOf, type Browser } from "./state";
@@ -29,6 +30,8 @@ export function Source({ browser, className, side, selector, onSaved }: { browse
   const [isChanged, setChanged] = useState(false);
   const [error, setError] = useState<ErrorBody | null>(null);
   const [findings, setFindings] = useState<Finding[]>([]);
+  /** What the compiler and the linter say of the text as it is. */
+  const [{ own, checked }, setOwn] = useState<{ own: Diagnostic[]; checked: string }>({ own: [], checked: "" });
   const [text, setText] = useState("");
   const [turn, setTurn] = useState(0);
   const [about, setAbout] = useState<{ origin: string; isMissing: boolean } | null>(null);
@@ -85,12 +88,13 @@ export function Source({ browser, className, side, selector, onSaved }: { browse
     let isOver = false;
     setError(null);
     setFindings([]);
+    setOwn({ own: [], checked: "" });
     const make = (text: string, isReadOnly: boolean): void => {
       if (isOver || box.current === null) return;
       base.current = isNew ? null : text;
       view.current?.destroy();
       view.current = surface({
-        parent: box.current, text, label: `Source of ${className}>>${selector ?? ""}`, isReadOnly: isReadOnly || text.length > LONGEST, mode: () => null,
+        parent: box.current, text, label: `Source of ${className}>>${selector ?? ""}`, isReadOnly: isReadOnly || text.length > LONGEST, mode: () => "method", of: { class: className, side }, onFindings: (own, checked) => setOwn({ own, checked }),
         onChange: (next) => { setChanged(next !== base.current); check(next); },
         onSave: () => { if (isOwner.value) saving.current("save-method"); },
       });
@@ -116,8 +120,9 @@ export function Source({ browser, className, side, selector, onSaved }: { browse
     const editor = view.current;
     if (editor === null) return;
     const text = editor.state.doc.toString();
-    editor.dispatch(setDiagnostics(editor.state, marksOf(here, text)));
-  }, [found.value, text]);
+    editor.dispatch(setDiagnostics(editor.state, [...shown(own, text), ...marksOf(here, text)]));
+  }, [found.value, own, text]);
+  useEffect(() => { if (view.current !== null) recheck(view.current); }, [changes.value]);
   // Whoever was sent to a line sees it marked.
   const isNewer = useSentTo(view, text, className);
   // Somebody else changed the method while it is shown: the text follows unless it is being edited.
@@ -135,6 +140,12 @@ export function Source({ browser, className, side, selector, onSaved }: { browse
     }, () => undefined);
   }, [changes.value, epoch.value]);
 
+  const mend = (finding: Diagnostic): void => {
+    const [editor, fix] = [view.current, fixOf(finding, checked)];
+    if (editor === null || fix === null) return;
+    if (editor.state.doc.toString() !== checked) status.value = "The text was changed since it was checked";
+    else editor.dispatch({ changes: fix.changes });
+  };
   const showOther = async (): Promise<void> => {
     const answer = await client.request("browse-method-source", { class: className, selector: selector ?? "", side }).catch(() => null);
     page.value = { title: `${className}>>${selector ?? ""} as it is now`, text: answer?.source == null ? "it is gone" : fullSource(answer.doc, answer.source) };
@@ -171,7 +182,7 @@ export function Source({ browser, className, side, selector, onSaved }: { browse
       {isNewer ? <div class="problem" role="status">the code shown is newer than the error</div> : null}
       {about?.isMissing === true ? <div class="empty">The source of this method is not known.</div> : null}
       <div class="surface" ref={box} />
-      <Findings list={[...findings, ...here.filter((one) => !findings.some((two) => two.message === one.message))]} />
+      <Findings list={joined(own, findings, here)} code={checked} onFix={mend} />
     </div>
   );
 }
@@ -209,12 +220,19 @@ async function removeMethod(browser: Browser, className: string, selector: strin
 
 /** The code of a finding; pressed it says what it stands for. */
 function Code({ code, severity }: { code: string | null; severity: string }): JSX.Element {
-  const tone = severity === "error" ? "danger" : "warn";
+  const tone = severity === "error" ? "danger" : severity === "warning" ? "warn" : "info";
   if (code === null) return <span class={`chip ${tone}`}>{severity}</span>;
-  return <button class={`chip ${tone}`} title={`beamtalk docs ${code}`} onClick={() => { client.request("docs", { code }).then(({ docs }) => { page.value = { title: code, text: docs }; }, (cause: unknown) => toast(fault(cause).message)); }}>{code}</button>;
+  return <button class={`chip ${tone}`} title={`beamtalk docs ${code}`} onClick={() => { client.request("docs", { code }).then(({ docs }) => { page.value = { title: code, text: docs, isMarkdown: true }; }, (cause: unknown) => toast(fault(cause).message)); }}>{code}</button>;
 }
 
-function Findings({ list }: { list: readonly (Finding | Diagnostic)[] }): JSX.Element | null {
+/** All of them, without what the same text is found to have in another way. */
+function joined(own: readonly Diagnostic[], ...others: readonly (readonly Finding[])[]): (Finding | Diagnostic)[] {
+  const all: (Finding | Diagnostic)[] = [...own];
+  for (const one of others.flat()) if (!all.some((two) => two.message === one.message)) all.push(one);
+  return all;
+}
+
+function Findings({ list, code, onFix }: { list: readonly (Finding | Diagnostic)[]; code: string; onFix: (found: Diagnostic) => void }): JSX.Element | null {
   if (list.length === 0) return null;
   return (
     <div class="findings" role="list" aria-label="Findings">
@@ -225,6 +243,7 @@ function Findings({ list }: { list: readonly (Finding | Diagnostic)[] }): JSX.El
           {found.line === null ? null : <span class="muted number">line {found.line}</span>}
           <span>{visible(found.message)}</span>
           {found.hint === null ? null : <span class="muted">{visible(found.hint)}</span>}
+          {"owner" in found || !isOwner.value ? null : <FixButton found={found} code={code} onFix={onFix} />}
         </div>
       ))}
     </div>

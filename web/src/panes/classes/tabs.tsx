@@ -9,6 +9,7 @@ import { visible } from "../../kernel/text";
 import { Act } from "../../parts/act";
 import { Problem } from "../../parts/fault";
 import { List } from "../../parts/list";
+import { Markdown } from "../../parts/markdown";
 import { useAnswer } from "../../parts/use";
 import type { Site } from "../../wire/protocol";
 import { siteText } from "./model";
@@ -33,7 +34,7 @@ export function Definition({ className, isVisible, onRemove }: { className: stri
 
 export function Comment({ className, isVisible }: { className: string; isVisible: boolean }): JSX.Element {
   const { answer, error, again } = useAnswer(() => client.request("docs", { class: className }), [className, changes.value], isVisible);
-  return <div class="below"><Problem error={error} onDismiss={again} /><pre class="code scroll" style={{ padding: "8px 12px", whiteSpace: "pre-wrap" }}>{visible(answer?.docs ?? "")}</pre></div>;
+  return <div class="below"><Problem error={error} onDismiss={again} /><div class="scroll">{answer === null ? null : <Markdown text={answer.docs} />}</div></div>;
 }
 
 export function Sites({ kind, name, isVisible }: { kind: "senders" | "implementors" | "references"; name: string; isVisible: boolean }): JSX.Element {

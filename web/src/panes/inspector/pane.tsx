@@ -223,7 +223,7 @@ function ProcessLine({ actor, isVisible }: { actor: string; isVisible: boolean }
   if (end !== null) return <span class="danger">ended {clock(end.at)}{end.reason === null ? "" : `, reason ${end.reason}`}{isOwner.value ? <> · <button class="link" onClick={() => go("log")}>Log</button></> : null}</span>;
   if (error !== null) return <span class="danger">{visible(error.message)}</span>;
   if (answer === null) return null;
-  return <span class="muted number">{answer.stats.status} · queue {answer.queue_len ?? 0} · {bytes(answer.memory ?? 0)}</span>;
+  return <span class="muted number cut" style={{ flex: "1 1 0" }}>{answer.stats.status} · queue {answer.queue_len ?? 0} · {bytes(answer.memory ?? 0)}</span>;
 }
 
 /** Give the value a name in this session. */

@@ -5,56 +5,34 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { offer } from "../../kernel/actions";
 import type { PaneProps } from "../../kernel/layout";
-import { announce, toast } from "../../kernel/notices";
+import { toast } from "../../kernel/notices";
 import { go, note, place } from "../../kernel/routes";
-import { client, epoch, fault, isFrozen, isOwner, sessionId } from "../../kernel/store";
+import { client, epoch, fault, isFrozen, isOwner, sessionId, testing } from "../../kernel/store";
 import { clock, count, duration, match, visible } from "../../kernel/text";
 import { Problem } from "../../parts/fault";
 import { List } from "../../parts/list";
 import { Act } from "../../parts/act";
 import { useAnswer, useKept } from "../../parts/use";
-import type { ErrorBody, LoadError, TestOutcome } from "../../wire/protocol";
-import { failedFirst, subjectOf, testRows, type Outcome, type TestRow } from "./model";
+import type { ListTestsAnswer } from "../../wire/protocol";
+import { failedFirst, isFailed, subjectOf, testRows, testsOf, type TestRow } from "./model";
+import { broken, keep, loadTests, outcomes, problem, progress, run, runEverything, runFile, runRows, runs, stop } from "./runs";
 
-/** Outcomes stay when the pane is closed. */
-const outcomes = signal<ReadonlyMap<string, Outcome>>(new Map());
-/** Files of tests that did not load. */
-const broken = signal<readonly LoadError[]>([]);
-/** Classes whose tests run again when something changed. */
+/** Classes and documents whose tests run again when something changed. */
 const watched = signal<ReadonlySet<string>>(new Set());
-/** How many of how many have ended. */
-const progress = signal<{ done: number; of: number } | null>(null);
-const runs = signal<string | null>(null);
-const problem = signal<ErrorBody | null>(null);
 /** Sessions whose tests run now, other than by this page. */
 const others = signal<readonly string[]>([]);
 
-function keep(tests: readonly TestOutcome[], at = Date.now()): void {
-  const next = new Map(outcomes.value);
-  for (const test of tests) next.set(`${test.class}>>${test.name}`, { ...test, at });
-  outcomes.value = next;
-}
+const list = (): Promise<ListTestsAnswer> => client.request("list-tests", {});
 
-async function run(title: string, ask: () => Promise<{ results: { tests: TestOutcome[]; passed: number; failed: number } }>): Promise<void> {
-  if (runs.value !== null) return;
-  runs.value = title;
-  progress.value = null;
-  problem.value = null;
-  try {
-    const { results } = await ask();
-    keep(results.tests);
-    announce(`${results.passed} passed, ${results.failed} failed`);
-  } catch (cause) {
-    problem.value = fault(cause);
+/** The tests of a class; those that are only in files are loaded for it. */
+async function runTestsOf(name: string): Promise<void> {
+  let rows = testsOf(name, testRows(await list(), outcomes.value));
+  if (rows.every((row) => row.isDocument)) {
+    await loadTests();
+    rows = testsOf(name, testRows(await list(), outcomes.value));
   }
-  runs.value = null;
-  progress.value = null;
-}
-
-/** The project's tests, as they are in their files. */
-async function loadTests(): Promise<void> {
-  const answer = await client.request("load-tests", {});
-  broken.value = answer.errors;
+  if (rows.length === 0) problem.value = { kind: "no_tests", message: `${name} has no tests`, hint: `They would be in a class ${name}Test, or be examples in its documentation.` };
+  else await runRows(rows);
 }
 
 /** A class of tests of a name that is free. */
@@ -96,41 +74,41 @@ export default function Tests({ isVisible }: PaneProps): JSX.Element {
     if (event.event === "started" && event.data.session !== sessionId.value) others.value = [...others.value, event.data.session];
     if (event.event === "finished") others.value = others.value.filter((one) => one !== event.data.session);
   }), [epoch.value]);
-  const rows = testRows(answer?.tests ?? [], outcomes.value).filter((row) => match(filter, row.key) !== null);
-  const list = sorting === "" ? rows : failedFirst(rows);
-  const tests = rows.filter((row) => row.method !== null);
-  const begin = (of: number): void => { progress.value = { done: 0, of }; };
-  const runAll = (): void => void run("all tests", async () => { await loadTests(); again(); begin(tests.length); return client.request("test-all", {}); });
-  const runFile = (file: string): void => void run(file, () => { begin(tests.filter((row) => row.file === file).length); return client.request("test", { file }); });
+  const rows = answer === null ? [] : testRows(answer, outcomes.value).filter((row) => match(filter, row.key) !== null);
+  const shown = sorting === "" ? rows : failedFirst(rows);
+  const runAll = (): void => void run("all tests", async () => {
+    await loadTests();
+    again();
+    await runEverything(testRows(await list(), outcomes.value));
+  });
   // Changes come in rows; the tests run after the last.
   const rerun = (): void => {
     if (watched.value.size === 0 || !isOwner.value) return;
     clearTimeout(waiting);
     waiting = setTimeout(() => {
       const names = [...watched.value];
-      void run(names.join(", "), async () => {
-        const all = await Promise.all(names.map((name) => client.request("test", { class: name })));
-        const tests = all.flatMap((one) => one.results.tests);
-        const passed = tests.filter((test) => test.status === "pass").length;
-        return { results: { tests, passed, failed: tests.length - passed } };
-      });
+      void run(names.join(", "), async () => runRows(testRows(await list(), outcomes.value).filter((row) => row.test === null && names.includes(row.owner))));
     }, 300);
   };
-  const runRow = (row: TestRow): void => void run(row.key, () => client.request("test", row.method === null ? { class: row.className } : { class: row.className, method: row.method }));
-  const runFailed = (): void => void run("failed tests", async () => {
-    const tests: TestOutcome[] = [];
-    for (const row of rows.filter((one) => one.method !== null && ["fail", "error"].includes(one.outcome?.status ?? ""))) {
-      tests.push(...(await client.request("test", { class: row.className, method: row.method ?? "" })).results.tests);
-    }
-    const passed = tests.filter((test) => test.status === "pass").length;
-    return { results: { tests, passed, failed: tests.length - passed } };
-  });
-  const load = (): void => void run("loading", async () => { await loadTests(); again(); return { results: { tests: [], passed: 0, failed: 0 } }; });
+  const runRow = (row: TestRow): void => void run(row.key, () => runRows([row]));
+  const runFailed = (): void => void run("failed tests", () => runRows(rows.filter(isFailed)));
+  const load = (): void => void run("loading", async () => { await loadTests(); again(); });
+  // Somebody wants the tests of a class that is shown elsewhere.
+  useEffect(() => {
+    const wanted = testing.value;
+    if (wanted === null) return;
+    testing.value = null;
+    void run(`tests of ${wanted}`, async () => { await runTestsOf(wanted); again(); });
+  }, [testing.value]);
+  const open = ({ owner, test, isDocument, line }: TestRow): void => {
+    if (isDocument) go("file", ...`${owner}${line === null ? "" : `:${line}`}`.split("/"));
+    else go("class", owner, ...(test === null ? [] : [test]));
+  };
   useEffect(() => offer("tests", [
     { title: "Run all tests", key: "A", isChange: true, run: runAll },
     { title: "Run failed tests", key: "X", isChange: true, run: runFailed },
     { title: "Run this", isChange: true, run: () => { const row = rows.find((one) => one.key === selected); if (row !== undefined) runRow(row); } },
-    { title: "Open the test", run: () => { const row = rows.find((one) => one.key === selected); if (row !== undefined) go("class", row.className, ...(row.method === null ? [] : [row.method])); } },
+    { title: "Open the test", run: () => { const row = rows.find((one) => one.key === selected); if (row !== undefined) open(row); } },
   ]), [rows.length, outcomes.value, selected]);
   useEffect(() => {
     const [, name, method] = place.value?.pane === "tests" ? place.value.parts : [];
@@ -138,8 +116,8 @@ export default function Tests({ isVisible }: PaneProps): JSX.Element {
     setFilter(name);
     if (method !== undefined) select(`${name}>>${method}`);
   }, [place.value]);
-  const choose = (row: TestRow): void => { select(row.key); note("test", row.className, ...(row.method === null ? [] : [row.method])); };
-  const subject = (row: TestRow): string | null => subjectOf(row.className);
+  const choose = (row: TestRow): void => { select(row.key); note("test", row.owner, ...(row.test === null ? [] : [row.test])); };
+  const subject = (row: TestRow): string | null => (row.isDocument ? null : subjectOf(row.owner));
   const tally = [...outcomes.value.values()];
   const failed = tally.filter((test) => test.status === "fail" || test.status === "error").length;
   const shownRow = rows.find((row) => row.key === selected);
@@ -147,12 +125,13 @@ export default function Tests({ isVisible }: PaneProps): JSX.Element {
     <div class="fill">
       <div class="bar">
         <input type="search" aria-label="Filter tests" placeholder="filter" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />
-        {tally.length === 0 ? <span class="muted">{count(rows.filter((row) => row.method !== null).length, "test")}</span> : <span><span class="ok">{tally.length - failed} passed</span>{failed === 0 ? null : <span class="danger">, {failed} failed</span>}</span>}
+        {tally.length === 0 ? <span class="muted">{count(rows.filter((row) => row.test !== null).length, "test")}</span> : <span><span class="ok">{tally.length - failed} passed</span>{failed === 0 ? null : <span class="danger">, {failed} failed</span>}</span>}
         <button class="plain" aria-pressed={sorting !== ""} onClick={() => setSorting(sorting === "" ? "yes" : "")}>Failed first</button>
         {isOwner.value ? (
           <span class="right">
-            {runs.value === null ? <button class="primary" disabled={isFrozen.value} onClick={runAll}>Run all</button> : <><span class="muted">running {visible(runs.value)} {progress.value === null ? "" : `${progress.value.done} of ${progress.value.of} `}</span><button class="plain" onClick={() => void client.request("interrupt", {}).catch(() => undefined)}>Stop</button></>}{" "}
+            {runs.value === null ? <button class="primary" disabled={isFrozen.value} onClick={runAll}>Run all</button> : <><span class="muted">running {visible(runs.value)} {progress.value === null ? "" : `${progress.value.done} of ${progress.value.of} `}</span><button class="plain" onClick={stop}>Stop</button></>}{" "}
             {failed === 0 ? null : <Act disabled={runs.value !== null} onClick={runFailed}>Run failed</Act>}
+            {answer?.tests.length === 0 && answer.documents.length > 0 ? <Act disabled={runs.value !== null} title="load the project's tests" onClick={load}>Load tests</Act> : null}
           </span>
         ) : null}
       </div>
@@ -160,15 +139,15 @@ export default function Tests({ isVisible }: PaneProps): JSX.Element {
       {broken.value.map((one, at) => <div key={at} class="problem" role="alert"><span class="chip danger">✗ {visible(one.kind)}</span> <span class="code">{visible(one.path ?? "")}{one.line == null ? "" : `:${one.line}`}</span> <span>{visible(one.message)}</span>{one.path == null ? null : <button class="link" onClick={() => go("file", ...`${one.path}${one.line == null ? "" : `:${one.line}`}`.split("/"))}>Open</button>}</div>)}
       <Problem error={problem.value ?? error} onDismiss={() => { problem.value = null; again(); }} />
       {rows.length === 0 && answer !== null ? <div class="empty"><span>{filter === "" ? "No tests yet." : `No test called '${visible(filter)}'.`}</span><span><Act onClick={() => void makeClass((answer?.tests ?? []).map((one) => one.class))}>New test class</Act> <Act onClick={load}>Load the project's tests</Act></span></div> : (
-        <List label="Tests" items={list} keyOf={(row) => row.key} selected={selected} onSelect={choose} onOpen={(row) => { if (isOwner.value && !isFrozen.value) runRow(row); }}
+        <List label="Tests" items={shown} keyOf={(row) => row.key} selected={selected} onSelect={choose} onOpen={(row) => { if (isOwner.value && !isFrozen.value) runRow(row); }}
           row={(row) => {
             const [tone, sign] = MARKS[row.outcome?.status ?? ""] ?? ["muted", "·"];
             return (
               <>
-                <span class={tone} style={{ width: "14px" }}>{row.method === null ? "" : sign}</span>
-                <span class={`code cut ${row.method === null ? "" : "inner"}`}>{visible(row.method ?? row.className)}</span>
+                <span class={tone} style={{ width: "14px" }}>{row.test === null ? "" : sign}</span>
+                <span class={`code cut ${row.test === null ? "" : "inner"}`}>{visible(row.test ?? row.owner)}</span>
                 {row.outcome === undefined ? null : <><span class={tone}>{row.outcome.status}</span><span class="muted right number">{duration(row.outcome.duration * 1000)}</span>{row.outcome.at === undefined ? null : <span class="muted number">{clock(row.outcome.at)}</span>}</>}
-                {row.method === null && watched.value.has(row.className) ? <span class="chip">on change</span> : null}
+                {row.test === null && watched.value.has(row.owner) ? <span class="chip">on change</span> : null}
               </>
             );
           }} />
@@ -179,10 +158,10 @@ export default function Tests({ isVisible }: PaneProps): JSX.Element {
             <span class="code cut">{visible(shownRow.key)}</span>
             {shownRow.outcome?.file == null ? null : <button class="link" onClick={() => go("file", ...`${shownRow.outcome?.file ?? ""}:${shownRow.outcome?.line ?? 1}`.split("/"))}>{visible(shownRow.outcome.file)}:{shownRow.outcome.line ?? 1}</button>}
             <span class="right">
-              <button class="plain" onClick={() => go("class", shownRow.className, ...(shownRow.method === null ? [] : [shownRow.method]))}>Open</button>{" "}
+              <button class="plain" onClick={() => open(shownRow)}>Open</button>{" "}
               {subject(shownRow) === null ? null : <><button class="plain" onClick={() => go("class", subject(shownRow) ?? "")}>Open {visible(subject(shownRow) ?? "")}</button>{" "}</>}
-              {isOwner.value ? <><button class="plain" aria-pressed={watched.value.has(shownRow.className)} title="run the tests of this class after every change" onClick={() => { const next = new Set(watched.value); if (!next.delete(shownRow.className)) next.add(shownRow.className); watched.value = next; }}>On change</button>{" "}</> : null}
-              {shownRow.file === null ? null : <><Act disabled={runs.value !== null} onClick={() => runFile(shownRow.file ?? "")}>Run file</Act>{" "}</>}
+              {isOwner.value ? <><button class="plain" aria-pressed={watched.value.has(shownRow.owner)} title={`run ${shownRow.isDocument ? "this document" : "the tests of this class"} after every change`} onClick={() => { const next = new Set(watched.value); if (!next.delete(shownRow.owner)) next.add(shownRow.owner); watched.value = next; }}>On change</button>{" "}</> : null}
+              {shownRow.file === null || shownRow.isDocument ? null : <><Act disabled={runs.value !== null} onClick={() => void run(shownRow.file ?? "", () => runFile(shownRow.file ?? ""))}>Run file</Act>{" "}</>}
               <Act disabled={runs.value !== null} onClick={() => runRow(shownRow)}>Run</Act>
             </span>
           </div>

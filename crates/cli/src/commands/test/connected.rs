@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use beamtalk_client::{Answer, Connection, Reply};
 use beamtalk_project::Project;
+use beamtalk_syntax::examples::expectation::{Outcome as InputOutcome, Raised};
 use beamtalk_testing::collect::Collection;
-use beamtalk_testing::expectation::{Outcome as InputOutcome, Raised};
 use beamtalk_testing::run::{self, Options, broken};
 use beamtalk_testing::units::{CompiledScript, Outcome, Problem, Status, Test, Unit, Work};
 use beamtalk_wire::answers::{EvalAnswer, TestOutcome};
@@ -194,61 +194,20 @@ async fn script_test(
 
 fn input_outcome(answer: Answer<EvalAnswer>) -> InputOutcome {
     let error = match answer.body {
-        Ok(EvalAnswer { text: printed, .. }) => {
-            return InputOutcome::Shown {
-                displayed: displayed(&printed),
-                printed,
-            };
-        }
+        Ok(EvalAnswer { text, .. }) => return InputOutcome::printed(text),
         Err(error) => error,
     };
     if !error.diagnostics.is_empty() {
         let refused = error.diagnostics.into_iter().map(|found| found.message);
         return InputOutcome::Refused(refused.collect());
     }
-    let standard = error.details.get("standard_message").and_then(Value::as_str);
-    let message = standard.unwrap_or(&error.message).to_owned();
-    let printed = match &error.hint {
-        Some(hint) => format!("{message}\nHint: {hint}"),
-        None => message.clone(),
-    };
-    let tag = error.details.get("erlang_error").and_then(Value::as_str);
-    InputOutcome::Raised(Raised {
-        kind: error.kind.to_string(),
-        tag: tag.map(str::to_owned),
-        message,
-        told: error.message,
-        hint: error.hint,
-        printed,
-        frames: Vec::new(),
-    })
-}
-
-/// The human form of a printed String or Symbol.
-fn displayed(printed: &str) -> Option<String> {
-    if let Some(inner) = printed.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-        return Some(inner.replace("\"\"", "\""));
-    }
-    let symbol = printed.strip_prefix('#')?;
-    if let Some(quoted) = symbol.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
-        return Some(quoted.replace("''", "'"));
-    }
-    let is_literal =
-        symbol.starts_with(['(', '[', '{']) || symbol.contains(['<', ' ']) && symbol.ends_with('>');
-    (!is_literal).then(|| symbol.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::displayed;
-
-    #[test]
-    fn text_and_symbols_have_a_human_form() {
-        assert_eq!(displayed("\"a \"\"b\"\"\"").as_deref(), Some("a \"b\""));
-        assert_eq!(displayed("#at:put:").as_deref(), Some("at:put:"));
-        assert_eq!(displayed("#'two words'").as_deref(), Some("two words"));
-        for other in ["#(1, 2)", "#[1]", "#{#a => 1}", "#Pid<0.1.0>", "42", "nil"] {
-            assert_eq!(displayed(other), None, "{other}");
-        }
-    }
+    let detail = |name| error.details.get(name).and_then(Value::as_str);
+    let (standard, tag) = (detail("standard_message"), detail("erlang_error"));
+    InputOutcome::Raised(Raised::answered(
+        error.kind.to_string(),
+        error.message,
+        standard,
+        error.hint,
+        tag,
+    ))
 }

@@ -27,7 +27,7 @@ Value subclass: Tank
 
 #[test]
 fn blocks_are_named_after_what_they_document() {
-    let unit = beamtalk_syntax::parse_file(SOURCE).unit;
+    let unit = crate::parse_file(SOURCE).unit;
     assert_eq!(
         blocks_in_source(SOURCE, &unit),
         [

@@ -1,8 +1,12 @@
 //! Examples in documentation: fenced `beamtalk` blocks in `///` comments and in Markdown.
 
-use beamtalk_syntax::ast::{Item, Unit};
-use beamtalk_syntax::fences::{self, Fence};
-use beamtalk_syntax::span::LineIndex;
+pub mod expectation;
+pub mod script;
+
+use crate::ast::{Item, Unit};
+use crate::fences::{self, Fence};
+use crate::span::LineIndex;
+use script::{Load, Script, Style};
 
 /// A fenced block that has an expectation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +50,7 @@ pub fn blocks_in_source(source: &str, unit: &Unit) -> Vec<Block> {
 }
 
 /// The blocks of a Markdown file, in order.
-pub fn blocks_in_markdown(text: &str) -> Vec<Block> {
+fn blocks_in_markdown(text: &str) -> Vec<Block> {
     fences::in_markdown(text)
         .into_iter()
         .map(|Fence { line, text }| Block {
@@ -57,8 +61,25 @@ pub fn blocks_in_markdown(text: &str) -> Vec<Block> {
         .collect()
 }
 
+/// All blocks of a Markdown text as one script: they share variables.
+pub fn markdown_script(text: &str) -> Script {
+    let mut whole = Script::default();
+    whole
+        .loads
+        .extend(markdown_fixtures(text).into_iter().map(|path| Load {
+            line: 1,
+            path,
+            error: None,
+        }));
+    for block in blocks_in_markdown(text) {
+        let parsed = script::parse(&block.text, Style::Documentation, block.line);
+        whole.inputs.extend(parsed.inputs);
+    }
+    whole
+}
+
 /// Paths named by `<!-- btfixture: path -->`.
-pub fn markdown_fixtures(text: &str) -> Vec<String> {
+fn markdown_fixtures(text: &str) -> Vec<String> {
     text.lines()
         .filter_map(|line| line.trim().strip_prefix("<!--")?.strip_suffix("-->"))
         .filter_map(|inner| inner.trim().strip_prefix("btfixture:"))

@@ -1,6 +1,6 @@
 //! `.btscript` files: loads, inputs and expectations.
 
-use crate::expectation::Expectation;
+use super::expectation::Expectation;
 
 /// A script as it is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -98,7 +98,7 @@ fn read_input(lines: &[&str], at: usize, style: Style) -> (Input, usize) {
     let mut expectation = None;
     while let Some(line) = lines.get(next) {
         if next > at {
-            if !beamtalk_syntax::goes_on(&text, line) {
+            if !crate::goes_on(&text, line) {
                 break;
             }
             text.push('\n');

@@ -1,7 +1,5 @@
 //! Comparing what an input did with what its script expects.
 
-use beamtalk_etf::{Term, read};
-
 /// What an input did.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
@@ -31,18 +29,88 @@ pub struct Raised {
 }
 
 impl Raised {
-    pub fn from_term(term: &Term) -> Self {
-        let text = |key| read::field(term, key).map(read::text).unwrap_or_default();
+    /// An error as a workspace answers it. `standard` is its message where a person is told another one.
+    pub fn answered(
+        kind: String,
+        told: String,
+        standard: Option<&str>,
+        hint: Option<String>,
+        tag: Option<&str>,
+    ) -> Self {
+        let message = standard.unwrap_or(&told).to_owned();
+        let printed = match &hint {
+            Some(hint) => format!("{message}\nHint: {hint}"),
+            None => message.clone(),
+        };
         Self {
-            kind: text("kind"),
-            tag: read::field(term, "tag").and_then(read::optional_text),
-            message: text("message"),
-            told: text("told"),
-            hint: read::field(term, "advice").and_then(read::optional_text),
-            printed: text("printed"),
-            frames: read::field(term, "frames").map(read::texts).unwrap_or_default(),
+            kind,
+            tag: tag.map(str::to_owned),
+            message,
+            told,
+            hint,
+            printed,
+            frames: Vec::new(),
         }
     }
+}
+
+impl Outcome {
+    /// A value that is known only as it prints.
+    pub fn printed(printed: String) -> Self {
+        Self::Shown {
+            displayed: displayed(&printed),
+            printed,
+        }
+    }
+
+    /// What a person is told of it.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Shown { printed, .. } => printed.clone(),
+            Self::Raised(raised) => {
+                let frames: Vec<String> = raised
+                    .frames
+                    .iter()
+                    .take(5)
+                    .map(|frame| format!("\n      at {frame}"))
+                    .collect();
+                let hint = raised
+                    .hint
+                    .as_ref()
+                    .map_or_else(String::new, |hint| format!("\n      Hint: {hint}"));
+                format!(
+                    "ERROR: {} ({}){hint}{}",
+                    raised.told.replace('\n', "\n      "),
+                    raised.kind,
+                    frames.concat()
+                )
+            }
+            Self::Refused(messages) => format!("ERROR: {}", messages.join("; ")),
+            Self::NotRun(reason) => reason.clone(),
+        }
+    }
+
+    /// Whether it is what an input should do: what is expected of it, else no error.
+    pub fn is_right(&self, expectation: Option<&Expectation>, diagnostics: &[String]) -> bool {
+        match expectation {
+            Some(expectation) => expectation.is_met(self, diagnostics),
+            None => matches!(self, Self::Shown { .. }),
+        }
+    }
+}
+
+/// The human form of a printed String or Symbol.
+fn displayed(printed: &str) -> Option<String> {
+    if let Some(inner) = printed.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        return Some(inner.replace("\"\"", "\""));
+    }
+    let symbol = printed.strip_prefix('#')?;
+    if let Some(quoted) = symbol.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
+        return Some(quoted.replace("''", "'"));
+    }
+    let is_literal =
+        symbol.starts_with(['(', '[', '{']) || symbol.contains(['<', ' ']) && symbol.ends_with('>');
+    (!is_literal).then(|| symbol.to_owned())
 }
 
 /// The text after `// =>`.

@@ -1,4 +1,4 @@
-use super::{Expectation, Outcome, Raised, matches};
+use super::{Expectation, Outcome, Raised, displayed, matches};
 
 fn shown(printed: &str) -> Outcome {
     Outcome::Shown {
@@ -98,4 +98,14 @@ fn warnings_are_looked_up_among_the_diagnostics() {
     assert!(Expectation::parse("WARNING: Unresolved").is_met(&shown("1"), &found));
     assert!(!Expectation::parse("NO-WARNING: Unresolved").is_met(&shown("1"), &found));
     assert!(Expectation::parse("NO-WARNING: Unresolved").is_met(&shown("1"), &[]));
+}
+
+#[test]
+fn text_and_symbols_have_a_human_form() {
+    assert_eq!(displayed("\"a \"\"b\"\"\"").as_deref(), Some("a \"b\""));
+    assert_eq!(displayed("#at:put:").as_deref(), Some("at:put:"));
+    assert_eq!(displayed("#'two words'").as_deref(), Some("two words"));
+    for other in ["#(1, 2)", "#[1]", "#{#a => 1}", "#Pid<0.1.0>", "42", "nil"] {
+        assert_eq!(displayed(other), None, "{other}");
+    }
 }

@@ -1,5 +1,5 @@
 use super::{Load, Style, parse};
-use crate::expectation::Expectation;
+use crate::examples::expectation::Expectation;
 
 fn text(expected: &str) -> Expectation {
     Expectation::Text(expected.to_owned())
