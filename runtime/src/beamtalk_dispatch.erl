@@ -20,6 +20,9 @@
 
 -compile({inline, [native_method/2, table/1]}).
 
+%% Texts from this size on are made only where the evaluation may have them.
+-define(LONG_TEXT, 67108864).
+
 -define(SEND(R, Sel, Call, Args),
         case R of
             #{'$beamtalk_class' := C} ->
@@ -133,7 +136,10 @@ at_put(R, Key, Value) when is_map(R), not is_map_key('$beamtalk_class', R) -> R#
 at_put(R, Key, Value) -> send(R, 'at:put:', Key, Value).
 
 -spec concat(term(), term()) -> term().
-concat(A, B) when is_binary(A), is_binary(B) -> <<A/binary, B/binary>>;
+concat(A, B) when is_binary(A), is_binary(B), byte_size(A) + byte_size(B) < ?LONG_TEXT -> <<A/binary, B/binary>>;
+concat(A, B) when is_binary(A), is_binary(B) ->
+    beamtalk_guard:check_text(byte_size(A) + byte_size(B)),
+    <<A/binary, B/binary>>;
 concat(A, B) when is_list(A), is_list(B) -> A ++ B;
 concat(A, B) -> send(A, '++', B).
 

@@ -9,7 +9,7 @@
 
 -export([start_link/0, configure/1, give_up/1]).
 -export([check_process/2, no_process/0, max_processes/0]).
--export([outgrew_heap/1, heap_error/1, heap_flag/1, binaries/0, check_binaries/3]).
+-export([outgrew_heap/1, heap_error/1, heap_flag/1, binaries/0, check_binaries/3, check_text/1]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
 %% How often to look: while evaluations run, and otherwise.
@@ -165,6 +165,19 @@ check_binaries(Words, Before, Started) ->
         andalso has_grown(erlang:memory(binary), Before, Limit) andalso is_larger(self(), Limit) of
         true -> {error, heap_limit(Limit)};
         false -> ok
+    end.
+
+%% Called before a long text is made of others: one that alone is more than its evaluation may have is not made. Looking now
+%% and then would be too late, since a text that doubles takes all memory between two looks.
+-spec check_text(non_neg_integer()) -> ok.
+check_text(Bytes) ->
+    Self = self(),
+    case [Row || {_, _, Pid, Limit} = Row <- ets:tab2list(?RUNNING), Pid =:= Self, Limit > 0, Bytes > Limit] of
+        [] -> ok;
+        [{Id, Keeper, _, Limit} | _] ->
+            exceed(Keeper, Id, heap_limit(Limit)),
+            %% It ends here, whatever handlers it has.
+            receive after infinity -> ok end
     end.
 
 has_grown(Binaries, Before, Limit) -> Binaries > Limit andalso Binaries - Before > Limit div 4.

@@ -62,7 +62,7 @@ bad_iolist() ->
 -spec '++'(binary(), term()) -> binary().
 '++'(Self, Other) ->
     beamtalk_argument:binary(Other, 'String', '++'),
-    <<Self/binary, Other/binary>>.
+    beamtalk_dispatch:concat(Self, Other).
 
 -spec size(binary()) -> non_neg_integer().
 size(Self) ->

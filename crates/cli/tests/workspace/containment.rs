@@ -444,6 +444,34 @@ fn a_busy_node_is_left_alone() {
     });
 }
 
+/// A text that doubles is stopped before it is larger than its evaluation may be, with no handler in between; the node
+/// never has it.
+#[test]
+fn a_text_that_doubles_is_never_larger_than_the_limit() {
+    let home = Home::new("doubling");
+    home.start(&["--eval-max-heap-mb", "128"]);
+    block_on(async {
+        let (owner, other) = (home.connect().await, home.connect().await);
+        let before = eval(&other, "Erlang os getpid").await["value"].clone();
+        for code in [
+            "x := \"12345678\". 1 to: 60 do: [:i | x := x ++ x]. x size",
+            "x := \"12345678\". [1 to: 60 do: [:i | x := x ++ x]] on: Exception do: [:e | #caught]. x size",
+            "x := \"12345678\". 1 to: 60 do: [:i | x := x perform: #++ withArguments: #(x)]. x size",
+        ] {
+            let answer = eval(&owner, code).await;
+            assert_eq!(kind(&answer), "eval_limit", "{code}: {answer:?}");
+            assert_eq!(eval(&other, "1 + 1").await["value"], 2);
+        }
+        assert_eq!(
+            eval(&other, "Erlang os getpid").await["value"],
+            before,
+            "the same node"
+        );
+        let highest = eval(&other, "(Erlang erlang memory: #binary) < 300000000").await;
+        assert_eq!(highest["value"], true);
+    });
+}
+
 #[test]
 fn binaries_count_towards_the_heap_limit() {
     let home = Home::new("binaries");
