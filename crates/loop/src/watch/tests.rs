@@ -278,3 +278,38 @@ fn own_files_are_told_apart() {
         assert!(!own.contains(path), "{path}");
     }
 }
+
+/// A watcher that goes tells what happened before: the one that takes its place took that for the beginning.
+#[tokio::test]
+async fn what_happened_before_a_watcher_goes_is_told() {
+    use std::sync::mpsc;
+
+    use crate::config::{Watcher, WatcherKind};
+
+    for kind in [WatcherKind::Native, WatcherKind::Poll] {
+        let place = Place::new();
+        place.write("src/a", "1");
+        let watcher = Watcher {
+            kind,
+            poll_interval_ms: if kind == WatcherKind::Poll { 200 } else { 600_000 },
+        };
+        let ((heard, told), (go_on, waits)) = (mpsc::channel(), mpsc::channel());
+        let teller: Teller = Box::new(move |notice| {
+            let Notice::Changed(changes, _) = notice else {
+                return true;
+            };
+            heard.send(paths(changes)).unwrap();
+            // It is busy with this one while the next change is made and the watcher goes.
+            waits.recv().is_ok()
+        });
+        let watching = start(place.scope("[\"src/**\"]"), watcher, teller).await.unwrap();
+        place.write("src/b", "1");
+        assert_eq!(told.recv().unwrap(), ["src/b"]);
+        place.write("src/c", "1");
+        drop(watching);
+        go_on.send(()).unwrap();
+        assert_eq!(told.recv().unwrap(), ["src/c"], "{kind:?}");
+        drop(go_on);
+        assert!(told.recv().is_err(), "it has ended");
+    }
+}

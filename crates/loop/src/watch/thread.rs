@@ -28,7 +28,8 @@ pub(crate) struct Found {
     pub(crate) files: usize,
 }
 
-/// A running watcher. Dropping it ends the thread.
+/// A running watcher. Dropping it ends the thread, which first tells what has happened until then: the watcher that takes
+/// its place may have found a change already made when it looked around, and then only this one knows that it is one.
 pub(crate) struct Watching {
     pub(crate) targets: Vec<Target>,
     pub(crate) found: Found,
@@ -130,10 +131,7 @@ fn watch(mut native: Native, poll_interval: u64, stop: &std::io::PipeReader, not
     loop {
         let fallback = native.tree.unwatched_count() > 0;
         let limit = fallback.then(|| interval.saturating_sub(compared.elapsed()));
-        match wait(native.descriptor(), stop, limit) {
-            Woken::Stop => return,
-            Woken::Events | Woken::Time => {}
-        }
+        let is_last = wait(native.descriptor(), stop, limit);
         let mut changes = match native.read() {
             Ok(reading) => {
                 let mut changes = reading.changes;
@@ -163,12 +161,12 @@ fn watch(mut native: Native, poll_interval: u64, stop: &std::io::PipeReader, not
                 }
             }
         };
-        if fallback && compared.elapsed() >= interval {
+        if fallback && (is_last || compared.elapsed() >= interval) {
             native.tree.rescan_unwatched(&mut changes);
             compared = Instant::now();
         }
         let found = count(&native.tree);
-        if !teller.tell(changes, found) {
+        if !teller.tell(changes, found) || is_last {
             return;
         }
     }
@@ -183,9 +181,7 @@ fn scan(mut tree: Tree<Scanner>, poll_interval: u64, stop: &std::io::PipeReader,
     let stamp = || std::fs::metadata(&config).and_then(|found| found.modified()).ok();
     let mut config_stamp = stamp();
     loop {
-        if wait_for_stop(stop, Duration::from_millis(poll_interval)) {
-            return;
-        }
+        let is_last = wait_for_stop(stop, Duration::from_millis(poll_interval));
         let mut changes = Vec::new();
         tree.rescan(&mut changes);
         let now = stamp();
@@ -194,29 +190,20 @@ fn scan(mut tree: Tree<Scanner>, poll_interval: u64, stop: &std::io::PipeReader,
             notices(Notice::ConfigChanged);
         }
         let found = count(&tree);
-        if !teller.tell(changes, found) {
+        if !teller.tell(changes, found) || is_last {
             return;
         }
     }
 }
 
-enum Woken {
-    Stop,
-    Events,
-    Time,
-}
-
-fn wait(events: std::os::fd::BorrowedFd<'_>, stop: &std::io::PipeReader, limit: Option<Duration>) -> Woken {
+/// Wait for events, or for the time; true when the watcher is to stop.
+fn wait(events: std::os::fd::BorrowedFd<'_>, stop: &std::io::PipeReader, limit: Option<Duration>) -> bool {
     let timeout = limit.and_then(|limit| Timespec::try_from(limit).ok());
     let mut both = [
         PollFd::new(stop, PollFlags::IN),
         PollFd::from_borrowed_fd(events, PollFlags::IN),
     ];
-    match poll(&mut both, timeout.as_ref()) {
-        Ok(0) | Err(_) => Woken::Time,
-        Ok(_) if !both[0].revents().is_empty() => Woken::Stop,
-        Ok(_) => Woken::Events,
-    }
+    poll(&mut both, timeout.as_ref()).is_ok_and(|count| count > 0) && !both[0].revents().is_empty()
 }
 
 /// Whether the other end was closed within the time.
