@@ -125,22 +125,15 @@ alone(Work) ->
     end.
 
 %% The largest group of processes that nobody was asked for ends, and whoever started it. Those that do not say what they are
-%% go with it; where they are the most, nobody is blamed for them, and they go with all that are as new as they: those that
-%% had just time to say what they are would otherwise start as many again before the next look.
+%% go with it; where they are the most, nobody is blamed for them.
 stop_spawners(Least) ->
-    New = unwritten(processes()),
-    _ = ask(New, fun write_down/1),
+    _ = ask(unwritten(processes()), fun write_down/1),
     {Groups, Silent} = lists:foldl(fun add/2, {#{}, []}, processes()),
     {Count, Leader, Rows} =
         lists:max([{0, none, []} | [{length(Rows), Leader, Rows} || {Leader, Rows} <- maps:to_list(Groups)]]),
     Serving = serving(),
-    IsBlamed = Count >= max(Least, length(Silent)),
-    IsBlamed andalso stop_group(Leader, Rows, Serving),
-    Others = case IsBlamed of
-        true -> Silent;
-        false -> Silent ++ [Pid || Pid <- New, [{_, raw, _, _}] <- [ets:lookup(?WRITTEN, Pid)]]
-    end,
-    [exit(Pid, kill) || Count + length(Silent) >= Least, Pid <- Others, not is_map_key(Pid, Serving)].
+    Count >= max(Least, length(Silent)) andalso stop_group(Leader, Rows, Serving),
+    [exit(Pid, kill) || Count + length(Silent) >= Least, Pid <- Silent, not is_map_key(Pid, Serving)].
 
 stop_group(Leader, Rows, Serving) ->
     stop_origin(Leader, Rows),

@@ -320,7 +320,7 @@ fn names_of_directories_are_never_commands() {
             case "$name" in *touch*|*";") beamtalk agents restart $id; beamtalk agents wait $id >/dev/null;; esac
             beamtalk agents kill $id
         done
-        find / "$W" -maxdepth 2 -name 'pwned*' 2>/dev/null"#;
+        find / "$W" -maxdepth 2 -name 'pwned*' 2>/dev/null || true # what others remove meanwhile is no fault"#;
     world.check(script, "");
     // The same for texts that a window carries: here one that a lost record is made from.
     world.value(
