@@ -4,6 +4,8 @@
 -export([classes/1, protocols/1, method_source/1, class_definition/1, class/1, native_source/1]).
 -export([signature/2, slot_text/1]).
 
+-include_lib("kernel/include/file.hrl").
+
 -import(beamtalk_image_ops_fields, [fail/2]).
 
 -type fields() :: beamtalk_image_ops_fields:fields().
@@ -222,7 +224,7 @@ read(Path) ->
 %% Read without the process that serves files to all: it would be asked four times for every class.
 size_of(Path) ->
     case file:read_file_info(Path, [raw]) of
-        {ok, Info} when element(3, Info) =:= regular -> element(2, Info);
+        {ok, #file_info{type = regular, size = Size}} -> Size;
         _ -> none
     end.
 

@@ -22,8 +22,6 @@ use crate::terminal::Terminal;
 
 /// How long a daemon that holds the lock but does not answer yet is waited for.
 const WAIT_TIME: Duration = Duration::from_secs(10);
-/// How long a daemon may take for what it is asked to do.
-const CONTROL_TIME: Duration = Duration::from_mins(1);
 /// How long a daemon may take to end: what runs in it is given time.
 const STOP_TIME: Duration = Duration::from_secs(20);
 
@@ -154,8 +152,7 @@ impl Place {
             return Ok(None);
         };
         let mut control = Control::connect(info.socket.as_ref())?;
-        control.answers_within(limit)?;
-        Ok(Some(control.call(&json!({"op": "status"}))?))
+        Ok(Some(control.call_within(&json!({"op": "status"}), limit)?))
     }
 
     fn answering(&self) -> anyhow::Result<Option<Answering>> {
@@ -173,9 +170,7 @@ impl Place {
             }
             Err(error) => return Err(not_running(error.to_string()).into()),
         };
-        control.answers_within(WAIT_TIME)?;
-        let hello = control.call(&json!({"op": "hello"}))?;
-        control.answers_within(CONTROL_TIME)?;
+        let hello = control.call_within(&json!({"op": "hello"}), WAIT_TIME)?;
         // A file of an earlier daemon may lead to the socket of another workspace.
         if hello["workspace_id"] != self.id.as_str() || hello["nonce"] != info.nonce {
             return Ok(None);
@@ -216,10 +211,13 @@ impl Place {
         let Some((mut control, _)) = self.control()? else {
             return Ok(false);
         };
-        if force {
-            control.answers_within(WAIT_TIME)?;
-        }
-        control_answer(control.call(&json!({"op": op, "force": force}))?)?;
+        let request = json!({"op": op, "force": force});
+        let answer = if force {
+            control.call_within(&request, WAIT_TIME)?
+        } else {
+            control.call(&request)?
+        };
+        control_answer(answer)?;
         Ok(true)
     }
 

@@ -54,8 +54,16 @@ impl Control {
         Ok(control)
     }
 
+    /// The same as [`Self::call`], for what is answered soon or not at all.
+    pub fn call_within(&mut self, request: &Value, limit: Duration) -> Result<Value, ControlError> {
+        self.answers_within(limit)?;
+        let answer = self.call(request);
+        self.answers_within(ANSWER_TIME)?;
+        answer
+    }
+
     /// How long the daemon may take for each answer from now on.
-    pub fn answers_within(&self, limit: Duration) -> Result<(), ControlError> {
+    fn answers_within(&self, limit: Duration) -> Result<(), ControlError> {
         self.stream.set_read_timeout(Some(limit))?;
         Ok(self.stream.set_write_timeout(Some(limit))?)
     }

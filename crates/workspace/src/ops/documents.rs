@@ -259,7 +259,7 @@ fn may_read(file: &Path, role: Role) -> bool {
     has_extension(file, WRITTEN) || role == Role::Owner && has_extension(file, OWNERS)
 }
 
-fn has_extension(file: &Path, wanted: &[&str]) -> bool {
+pub(super) fn has_extension(file: &Path, wanted: &[&str]) -> bool {
     let extension = file.extension().and_then(|extension| extension.to_str());
     extension.is_some_and(|extension| wanted.contains(&extension))
 }

@@ -78,18 +78,12 @@ fn changed(workspace: &Workspace) -> BTreeMap<String, String> {
 }
 
 fn is_markdown(file: &str) -> bool {
-    Path::new(file)
-        .extension()
-        .is_some_and(|extension| extension == "md")
+    documents::has_extension(Path::new(file), &["md"])
 }
 
 /// Sources of tests are tests already.
 fn is_document(file: &str) -> bool {
-    let is_source = file.starts_with("src/")
-        && Path::new(file)
-            .extension()
-            .is_some_and(|extension| extension == "bt");
-    is_markdown(file) || is_source
+    is_markdown(file) || file.starts_with("src/") && documents::has_extension(Path::new(file), &["bt"])
 }
 
 fn examples(file: &str, text: &str) -> Vec<Example> {
