@@ -3,7 +3,7 @@
 %% state to a redefined class.
 -module(beamtalk_actor_protocol).
 
--export([is_local/1, is_base_method/1, is_delegate/2, has_terminate/1, migrate/2, migrate_now/2]).
+-export([is_local/1, is_base_method/1, is_delegate/2, has_terminate/1, hear_ends/1, migrate/2, migrate_now/2]).
 
 %% Selectors of ProtoObject, Object and Actor that mean the same wherever they
 %% are evaluated. They are answered in the sender's process unless the actor's
@@ -79,6 +79,18 @@ has_terminate(Class) ->
         none -> false
     end.
 
+%% An actor whose class has `terminate:' hears when it is to end: the exit would end it before that could run.
+-spec hear_ends(map()) -> ok.
+hear_ends(#{terminates := true}) ->
+    case process_info(self(), trap_exit) of
+        {trap_exit, true} -> ok;
+        {trap_exit, false} ->
+            process_flag(trap_exit, true),
+            put('$bt_auto_trap', true),
+            ok
+    end;
+hear_ends(_) -> ok.
+
 %% Bring the state of an actor to the shape its class has now, before a message. Where a
 %% default fails the actor keeps its state and the code that fits it, until the class changes again.
 -spec migrate(map(), map()) -> map().
@@ -101,7 +113,7 @@ log(#{'$info' := #{name := Class}}, {failed, Text}) ->
 
 %% The same at once; answers the slots whose values were dropped, or why it failed.
 -spec migrate_now(map(), map()) -> {{migrated, [atom()]} | {failed, binary()}, map()}.
-migrate_now(#{'$info' := #{name := Class, fields := Fields, version := Version}}, State) ->
+migrate_now(#{'$info' := #{name := Class, fields := Fields, version := Version} = Info}, State) ->
     Before = put('$bt_version', Version),
     Old = maps:keys(State) -- ['$beamtalk_class'],
     Removed = Old -- Fields,
@@ -109,6 +121,7 @@ migrate_now(#{'$info' := #{name := Class, fields := Fields, version := Version}}
     try maps:from_list([{Slot, beamtalk_value:default(Class, Slot)} || Slot <- Added]) of
         Defaults ->
             beamtalk_former:leave(),
+            hear_ends(Info),
             {{migrated, Removed}, maps:merge(maps:without(Removed, State), Defaults)}
     catch Kind:Reason:Stack ->
         Text = beamtalk_display:exception(beamtalk_error:from_caught(Kind, Reason, Stack)),

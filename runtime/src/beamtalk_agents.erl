@@ -172,25 +172,14 @@ complete(#{id := Id, to := To} = Self) ->
 
 %%% Asking
 
-%% Without a workspace nobody asks the agents' daemon.
 ask(Question) ->
-    case whereis(beamtalk_bridge) of
-        undefined ->
-            {error, beamtalk_error:new(agent_unavailable, nil, nil, <<"agents are reached from a workspace only">>,
-                                       <<"Run it in one: beamtalk repl">>, #{})};
-        _ -> beamtalk_bridge:ask(<<"agents">>, Question)
-    end.
+    beamtalk_asking:ask(<<"agents">>, Question,
+                        {agent_unavailable, <<"agents are reached from a workspace only">>,
+                         <<"Run it in one: beamtalk repl">>}).
 
-result({ok, Answer}, Make) -> beamtalk_result:ok(Make(Answer));
-result({error, Exception}, _) -> beamtalk_result:error(Exception).
+result(Answer, Make) -> beamtalk_asking:result(Answer, Make).
 
-demand(Question, Class, Selector) ->
-    case ask(Question) of
-        {ok, Answer} -> Answer;
-        {error, #{error := Error} = Exception} ->
-            erlang:error(Exception#{error := setelement(4, setelement(3, Error, Class), Selector)})
-    end.
+demand(Question, Class, Selector) -> beamtalk_asking:demand(ask(Question), Class, Selector).
 
-text(Text, _, _) when is_binary(Text) -> Text;
-text(Name, _, _) when is_atom(Name), Name =/= nil, not is_boolean(Name) -> atom_to_binary(Name);
-text(_, Class, Selector) -> beamtalk_error:type_error(Class, Selector, <<"A String or a Symbol is expected">>).
+text(Text, Class, Selector) ->
+    beamtalk_asking:text(Text, Class, Selector, <<"A String or a Symbol is expected">>).

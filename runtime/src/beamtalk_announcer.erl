@@ -344,7 +344,7 @@ actor_ends() ->
 
 actor_stopped({Class, Supervisor}, Pid, Reason) ->
     IsOrderly = beamtalk_tracing:is_stopped(Pid, Class),
-    IsOrderly orelse beamtalk_tracing:record(Pid, Class, stop, lifecycle, erlang:monotonic_time(), ok),
+    IsOrderly orelse beamtalk_tracing:record(Pid, Class, stop, lifecycle, os:perf_counter(), ok),
     beamtalk_tracing:flush(),
     %% One that was gone before this server came to watch it has left no reason.
     Symbol = case reason_symbol(Reason) of

@@ -1,7 +1,7 @@
 %% Primitives of Array: a map from the indices 1..N to the elements.
 -module(beamtalk_array).
 
--export(['class withAll:'/2, 'class new:'/2, 'class new'/1, size/1, isEmpty/1, 'at:'/2,
+-export(['class withAll:'/2, 'class new:'/2, 'class new'/1, size/1, 'at:'/2,
          'at:put:'/3, first/1, last/1, 'includes:'/2, '++'/2, 'do:'/2, asList/1]).
 -export([from_list/1, data_to_list/1]).
 
@@ -22,10 +22,6 @@
 -spec size(array()) -> non_neg_integer().
 size(#{data := Data}) ->
     map_size(Data).
-
--spec isEmpty(array()) -> boolean().
-isEmpty(#{data := Data}) ->
-    map_size(Data) =:= 0.
 
 -spec 'at:'(array(), term()) -> term().
 'at:'(#{data := Data}, Index) ->

@@ -64,12 +64,7 @@ delete(#{name := Name, table := Table}) ->
                                           <<"Only the owner may delete a counter">>)
     end.
 
-live(Selector, Operation) ->
-    try
-        Operation()
-    catch
-        error:badarg -> stale(Selector)
-    end.
+live(Selector, Operation) -> beamtalk_resource:live(Operation, fun() -> stale(Selector) end).
 
 -spec stale(atom()) -> no_return().
 stale(Selector) ->

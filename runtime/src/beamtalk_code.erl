@@ -37,20 +37,15 @@ prepare_beam(Module, Beam, Current) ->
         unknown -> maps:get(Module, Current, none);
         _ -> none
     end,
-    case free_slot(Module, 0, Avoided) of
-        Module -> {ok, {Module, Beam, Meta}};
-        Slot ->
-            case renamed(Slot, Beam) of
-                {ok, Renamed} -> {ok, {Slot, Renamed, Meta}};
-                {error, _} = Error -> Error
-            end
-    end.
+    in_free_slot(Module, Beam, Meta, Avoided).
 
 %% Code compiled here, whose metadata was read from its forms.
 -spec prepare_compiled(prepared(), current()) -> {ok, prepared()} | {error, term()}.
 prepare_compiled({Module, Beam, unknown}, Current) -> prepare_beam(Module, Beam, Current);
-prepare_compiled({Module, Beam, Meta}, _Current) ->
-    case free_slot(Module, 0, none) of
+prepare_compiled({Module, Beam, Meta}, _Current) -> in_free_slot(Module, Beam, Meta, none).
+
+in_free_slot(Module, Beam, Meta, Avoided) ->
+    case free_slot(Module, 0, Avoided) of
         Module -> {ok, {Module, Beam, Meta}};
         Slot ->
             case renamed(Slot, Beam) of

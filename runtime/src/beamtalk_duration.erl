@@ -3,9 +3,7 @@
 
 -export(['class new:'/2, 'class new'/1, 'class milliseconds:'/2, 'class seconds:'/2,
          'class minutes:'/2, 'class hours:'/2, 'class days:'/2, 'class fromString:'/2]).
--export([asMilliseconds/1, asSeconds/1, asMinutes/1, asHours/1, totalDays/1, isZero/1,
-         isNegative/1, asString/1, printString/1, '+'/2, '-'/2, '*'/2, '<'/2, '>'/2, '<='/2,
-         '>='/2]).
+-export([asMilliseconds/1, asString/1, printString/1, '+'/2, '-'/2, '*'/2, '<'/2, '>'/2, '<='/2, '>='/2]).
 -export([make/1]).
 
 -define(CLASS, 'Duration').
@@ -75,24 +73,6 @@ milliseconds([], _) ->
 
 -spec asMilliseconds(duration()) -> integer().
 asMilliseconds(#{ms := Ms}) -> Ms.
-
--spec asSeconds(duration()) -> integer().
-asSeconds(#{ms := Ms}) -> Ms div ?SECOND.
-
--spec asMinutes(duration()) -> integer().
-asMinutes(#{ms := Ms}) -> Ms div ?MINUTE.
-
--spec asHours(duration()) -> integer().
-asHours(#{ms := Ms}) -> Ms div ?HOUR.
-
--spec totalDays(duration()) -> integer().
-totalDays(#{ms := Ms}) -> Ms div ?DAY.
-
--spec isZero(duration()) -> boolean().
-isZero(#{ms := Ms}) -> Ms =:= 0.
-
--spec isNegative(duration()) -> boolean().
-isNegative(#{ms := Ms}) -> Ms < 0.
 
 -spec asString(duration()) -> binary().
 asString(#{ms := 0}) ->

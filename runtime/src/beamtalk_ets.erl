@@ -63,17 +63,15 @@ make(Name, Table) ->
     end.
 
 -spec 'at:put:'(table(), term(), term()) -> nil.
-'at:put:'(#{table := Table} = Self, Key, Value) ->
+'at:put:'(#{table := Table}, Key, Value) ->
     Row = {beamtalk_cell:freeze(Key), beamtalk_cell:freeze(Value)},
-    live(Self, 'at:put:', fun() ->
-                                  case ets:info(Table, type) of
-                                      Type when Type =:= bag; Type =:= duplicate_bag ->
-                                          ets:delete(Table, Key);
-                                      _ ->
-                                          ok
-                                  end,
-                                  ets:insert(Table, Row)
-                          end),
+    live('at:put:', fun() ->
+                            case ets:info(Table, type) of
+                                Type when Type =:= bag; Type =:= duplicate_bag -> ets:delete(Table, Key);
+                                _ -> ok
+                            end,
+                            ets:insert(Table, Row)
+                    end),
     nil.
 
 -spec 'at:ifAbsent:'(table(), term(), term()) -> term().
@@ -85,25 +83,23 @@ make(Name, Table) ->
     end.
 
 -spec 'includesKey:'(table(), term()) -> boolean().
-'includesKey:'(#{table := Table} = Self, Key) ->
-    live(Self, 'includesKey:', fun() -> ets:member(Table, Key) end).
+'includesKey:'(#{table := Table}, Key) ->
+    live('includesKey:', fun() -> ets:member(Table, Key) end).
 
 -spec 'removeKey:'(table(), term()) -> nil.
-'removeKey:'(#{table := Table} = Self, Key) ->
-    live(Self, 'removeKey:', fun() -> ets:delete(Table, Key) end),
+'removeKey:'(#{table := Table}, Key) ->
+    live('removeKey:', fun() -> ets:delete(Table, Key) end),
     nil.
 
 -spec keys(table()) -> list().
-keys(#{table := Table} = Self) ->
-    live(Self, keys, fun() ->
-                             All = ets:select(Table, [{{'$1', '_'}, [], ['$1']}]),
-                             case ets:info(Table, type) of
-                                 Type when Type =:= bag; Type =:= duplicate_bag ->
-                                     maps:keys(maps:from_keys(All, []));
-                                 _ ->
-                                     All
-                             end
-                     end).
+keys(#{table := Table}) ->
+    live(keys, fun() ->
+                       All = ets:select(Table, [{{'$1', '_'}, [], ['$1']}]),
+                       case ets:info(Table, type) of
+                           Type when Type =:= bag; Type =:= duplicate_bag -> maps:keys(maps:from_keys(All, []));
+                           _ -> All
+                       end
+               end).
 
 -spec size(table()) -> non_neg_integer().
 size(#{table := Table}) ->
@@ -121,15 +117,10 @@ delete(#{name := Name, table := Table}) ->
                                           <<"Only the owner may delete a table">>)
     end.
 
-rows(#{table := Table} = Self, Key, Selector) ->
-    live(Self, Selector, fun() -> ets:lookup(Table, Key) end).
+rows(#{table := Table}, Key, Selector) ->
+    live(Selector, fun() -> ets:lookup(Table, Key) end).
 
-live(_Self, Selector, Operation) ->
-    try
-        Operation()
-    catch
-        error:badarg -> stale(Selector)
-    end.
+live(Selector, Operation) -> beamtalk_resource:live(Operation, fun() -> stale(Selector) end).
 
 -spec stale(atom()) -> no_return().
 stale(Selector) ->

@@ -303,29 +303,40 @@ exceed(Keeper, Id, Error) -> Keeper ! {exceeded, Id, Error}.
 
 %% The largest evaluation goes, and the next only when the memory of that one had time to come back. With none left,
 %% memory that nobody uses is given back, and then the node ends.
-over(Limit, #seen{over = Since} = Seen) ->
+over(Limit, #seen{over = Since, ended = Ended} = Seen) ->
     Now = erlang:monotonic_time(millisecond),
-    case {ets:tab2list(?RUNNING), Since} of
-        {_, _} when Since =/= none, Now - Since < ?RELEASE -> Seen;
-        {[_ | _] = Rows, _} ->
-            {_, Id, Keeper, Pid} = lists:max([{memory_of(Pid), Id, Keeper, Pid} || {Id, Keeper, Pid, _} <- Rows]),
-            exceed(Keeper, Id, node_limit(Limit)),
-            Seen#seen{over = Now, ended = Pid};
-        {[], none} ->
-            collect_largest(),
-            Seen#seen{over = Now};
-        {[], _} when Now - Since < ?PATIENCE -> Seen;
-        {[], _} when Now - Since < ?LONG_PATIENCE ->
+    case Since =/= none andalso Now - Since < ?RELEASE of
+        true -> Seen;
+        false ->
             %% Asking the process itself would wait for it.
-            lists:member(Seen#seen.ended, erlang:processes()) orelse give_up(memory),
-            Seen;
-        {[], _} -> give_up(memory)
+            IsLeaving = Since =/= none andalso Now - Since < ?LONG_PATIENCE
+                andalso lists:member(Ended, erlang:processes()),
+            case largest(Ended) of
+                {Size, Id, Keeper, Pid} when not IsLeaving; Size > Limit div 4 ->
+                    exceed(Keeper, Id, node_limit(Limit)),
+                    Seen#seen{over = Now, ended = Pid};
+                _ when IsLeaving -> Seen;
+                none when Since =:= none ->
+                    collect_largest(),
+                    Seen#seen{over = Now};
+                none when Now - Since < ?PATIENCE -> Seen;
+                none -> give_up(memory)
+            end
     end.
 
+%% Of the evaluations that were not ended yet.
+largest(Ended) ->
+    case [{memory_of(Pid), Id, Keeper, Pid} || {Id, Keeper, Pid, _} <- ets:tab2list(?RUNNING), Pid =/= Ended] of
+        [] -> none;
+        Rows -> lists:max(Rows)
+    end.
+
+%% A process that does not answer is in the middle of a long step, as collecting the garbage of a large heap is one: it
+%% counts as larger than any that can say its size (in the order of terms, an atom comes after all numbers).
 memory_of(Pid) ->
     case beamtalk_limited:run(fun() -> size_of(Pid) end, ?MEGABYTE, 500) of
         {ok, Size} -> Size;
-        _ -> 0
+        _ -> unknown
     end.
 
 collect_largest() ->

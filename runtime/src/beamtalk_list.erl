@@ -137,7 +137,14 @@ has_tie(_) -> false.
 -spec 'sort:'(list(), term()) -> list().
 'sort:'(Self, Block) ->
     beamtalk_argument:block(Block, 2, 'List', 'sort:'),
-    lists:sort(fun(A, B) -> beamtalk_argument:boolean(Block(A, B), 'List', 'sort:') end, Self).
+    try lists:sort(Block, Self)
+    catch error:{case_clause, Answer} = Reason:Stack ->
+        case Stack of
+            %% `lists' itself takes nothing but a Boolean for an answer.
+            [{lists, _, _, _} | _] when not is_boolean(Answer) -> beamtalk_argument:boolean(Answer, 'List', 'sort:');
+            _ -> erlang:raise(error, Reason, Stack)
+        end
+    end.
 
 -spec reversed(list()) -> list().
 reversed(Self) ->

@@ -100,7 +100,7 @@ is_progress(_) -> false.
 
 is_of({pid, Pid}, Meta) -> maps:get(pid, Meta, none) =:= Pid;
 is_of({class, Class}, Meta) -> maps:get(beamtalk_class, Meta, none) =:= Class;
-is_of(actor, #{mfa := {Module, _, _}}) -> Module =:= beamtalk_actor orelse Module =:= beamtalk_actor_class;
+is_of(actor, #{mfa := {Module, _, _}}) -> lists:member(Module, [beamtalk_actor, beamtalk_actor_class, beamtalk_actor_server]);
 is_of(supervisor, #{mfa := {Module, _, _}}) -> Module =:= beamtalk_supervisor orelse Module =:= supervisor;
 is_of(Target, Meta) -> domain(Meta) =:= atom_to_list(Target).
 

@@ -208,30 +208,17 @@ run_error(Self) ->
 
 %%% Asking
 
-%% Without a daemon there is no loop either.
 ask(Question) ->
-    case whereis(beamtalk_bridge) of
-        undefined ->
-            {error, beamtalk_error:new(loop_not_running, nil, nil, <<"no loop runs here: this is no workspace">>,
-                                       <<"Run it in one: beamtalk loop run --workspace">>, #{})};
-        _ -> beamtalk_bridge:ask(<<"loop">>, Question)
-    end.
+    beamtalk_asking:ask(<<"loop">>, Question,
+                        {loop_not_running, <<"no loop runs here: this is no workspace">>,
+                         <<"Run it in one: beamtalk loop run --workspace">>}).
 
-result({ok, Answer}, Make) -> beamtalk_result:ok(Make(Answer));
-result({error, Exception}, _) -> beamtalk_result:error(Exception).
+result(Answer, Make) -> beamtalk_asking:result(Answer, Make).
 
-%% The answer, or the error raised where it was asked.
-demand(Question, Class, Selector) ->
-    case ask(Question) of
-        {ok, Answer} -> Answer;
-        {error, #{error := Error} = Exception} ->
-            erlang:error(Exception#{error := setelement(4, setelement(3, Error, Class), Selector)})
-    end.
+demand(Question, Class, Selector) -> beamtalk_asking:demand(ask(Question), Class, Selector).
 
-%% Names are Symbols or Strings.
-text(Name, _, _) when is_binary(Name) -> Name;
-text(Name, _, _) when is_atom(Name), Name =/= nil, not is_boolean(Name) -> atom_to_binary(Name);
-text(_, Class, Selector) -> beamtalk_error:type_error(Class, Selector, <<"A name is a Symbol or a String">>).
+text(Name, Class, Selector) ->
+    beamtalk_asking:text(Name, Class, Selector, <<"A name is a Symbol or a String">>).
 
 %% Names that the config declares are few.
 symbol(Name) -> binary_to_atom(Name).

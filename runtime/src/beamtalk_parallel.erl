@@ -55,22 +55,32 @@ run(Blocks, Timeout) ->
 with_workers([], Fun) ->
     Fun([]);
 with_workers(Blocks, Fun) ->
-    Workers = [start(beamtalk_cell:freeze(Block)) || Block <- Blocks],
+    %% What workers do is part of what the caller does: a question of theirs to one that waits for the caller would never be
+    %% answered.
+    Wait = make_ref(),
+    put('$bt_wait', Wait),
+    Chain = beamtalk_actor:chain(Wait),
+    Workers = [start(beamtalk_cell:freeze(Block), Chain) || Block <- Blocks],
     Reaper = start_reaper(self(), [Pid || {Pid, _} <- Workers]),
     try
         Fun(Workers)
     after
+        erase('$bt_wait'),
         stop_all(Workers),
         exit(Reaper, kill)
     end.
 
-start(Block) ->
+start(Block, Chain) ->
     beamtalk_guard:check_process('Parallel', 'all:'),
     spawn_monitor(fun() ->
+                          put('$bt_chain', Chain),
                           Outcome = try {ok, beamtalk_cell:freeze(Block())}
                                     catch Class:Reason:Stack ->
                                             {error, beamtalk_error:from_caught(Class, Reason, Stack)}
                                     end,
+                          %% What the block made does not end with it, as with any process that did its work.
+                          {links, Linked} = process_info(self(), links),
+                          [unlink(Pid) || Pid <- Linked, is_pid(Pid)],
                           exit({?MODULE, Outcome})
                   end).
 

@@ -7,7 +7,7 @@
 -behaviour(gen_server).
 
 -export([start_link/0, tables/0]).
--export([owner/0, named_owner/0, create/4, find/1, delete/2]).
+-export([owner/0, named_owner/0, create/4, find/1, delete/2, live/2]).
 -export([add_handle/3, remove_handle/1, is_open/1, handles/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
@@ -34,6 +34,15 @@ named_owner() ->
     case get('$bt_session') =/= undefined orelse get('$bt_self') =/= undefined of
         true -> self();
         false -> nil
+    end.
+
+%% What an operation on a table answers; `Stale' is called when the table is gone.
+-spec live(fun(() -> Answer), fun(() -> no_return())) -> Answer.
+live(Operation, Stale) ->
+    try
+        Operation()
+    catch
+        error:badarg -> Stale()
     end.
 
 %% Makes a table under a name nobody else uses; names of all kinds share one space.

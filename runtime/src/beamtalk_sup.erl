@@ -40,7 +40,7 @@ init(Part) ->
 
 part(runtime) ->
     Servers = [beamtalk_registry, beamtalk_resource, beamtalk_announcer, beamtalk_tracing, beamtalk_port_helper],
-    [make_tables(Server) || Server <- Servers],
+    [make_tables(Module) || Module <- [beamtalk_actor_waits | Servers]],
     {flags(one_for_one), [worker(Server) || Server <- Servers]};
 part(workspace) ->
     Sessions = #{id => beamtalk_session_sup, type => supervisor, shutdown => infinity,

@@ -39,42 +39,51 @@
 
 %%% Recording
 
-%% One message to an actor: when it began (native monotonic time), how it went. The sender keeps its aggregates and
+%% One message to an actor: when it began (`os:perf_counter/0', which is read in a third of the time that the VM's own clock
+%% takes), how it went. The sender keeps its aggregates and
 %% adds them to the table now and then: when it asks for them, when its own message ends, and after a number of them.
 -spec record(pid(), atom(), atom(), mode(), integer(), outcome()) -> ok.
 record(Pid, Class, Selector, Mode, Started, Outcome) ->
-    Duration = erlang:monotonic_time() - Started,
+    Duration = max(0, os:perf_counter() - Started),
     case persistent_term:get(?SETTINGS, none) of
         {true, Max} -> add_event(Pid, Class, Selector, Mode, nanoseconds(Duration), Outcome, Max);
         _ -> ok
     end,
     case get(?KEPT) of
-        %% Like the one before it, which is the usual case: only the counts change.
-        {Count, Pid, Class, Selector, Calls, Total, Least, Most, Rows} when Outcome =:= ok, Count < ?MAX_KEPT ->
-            put(?KEPT, {Count + 1, Pid, Class, Selector, Calls + 1, Total + Duration, min(Least, Duration),
-                        max(Most, Duration), Rows}),
+        %% Like the one before it, which is the usual case: only the counts change, in as few words as can be.
+        {{Pid, Selector, Class, _, _} = Last, Count, Total, [Least | Most] = Range}
+          when Outcome =:= ok, Count < ?MAX_KEPT ->
+            put(?KEPT, {Last, Count + 1, Total + Duration,
+                        if
+                            Duration < Least -> [Duration | Most];
+                            Duration > Most -> [Least | Duration];
+                            true -> Range
+                        end}),
             ok;
         Kept ->
             keep(Kept, {Pid, Class, Selector}, Duration, Outcome)
     end.
 
-nanoseconds(Duration) -> erlang:convert_time_unit(Duration, native, nanosecond).
+nanoseconds(Duration) -> erlang:convert_time_unit(Duration, perf_counter, nanosecond).
 
+%% `{Last, Count, Total, [Least | Most]}': how many messages are kept in all, and of those like the last one their time
+%% together and the shortest and longest; `Last' says which they are, what was kept before them, and how many that was.
 keep(undefined, {Pid, Class, Selector}, Duration, ok) ->
-    put(?KEPT, {1, Pid, Class, Selector, 1, Duration, Duration, Duration, #{}}),
+    put(?KEPT, {{Pid, Selector, Class, #{}, 0}, 1, Duration, [Duration | Duration]}),
     ok;
 keep(undefined, Key, Duration, Outcome) ->
     merge(add(#row{key = Key, min = nanoseconds(Duration)}, nanoseconds(Duration), Outcome));
-keep(Kept, {Pid, Class, Selector}, Duration, ok) when element(1, Kept) < ?MAX_KEPT ->
-    put(?KEPT, {element(1, Kept) + 1, Pid, Class, Selector, 1, Duration, Duration, Duration, folded(Kept)}),
+keep({_, Count, _, _} = Kept, {Pid, Class, Selector}, Duration, ok) when Count < ?MAX_KEPT ->
+    put(?KEPT, {{Pid, Selector, Class, folded(Kept), Count}, Count + 1, Duration, [Duration | Duration]}),
     ok;
 keep(_, Key, Duration, Outcome) ->
     flush(),
     keep(undefined, Key, Duration, Outcome).
 
 %% All that is kept, as rows.
-folded({_, Pid, Class, Selector, Calls, Total, Least, Most, Rows}) ->
+folded({{Pid, Selector, Class, Rows, Before}, Count, Total, [Least | Most]}) ->
     Key = {Pid, Class, Selector},
+    Calls = Count - Before,
     Row = case Rows of
               #{Key := Known} -> Known;
               _ -> #row{key = Key, min = nanoseconds(Least)}
@@ -128,7 +137,7 @@ started(Pid, Class) ->
 %% The end of an actor that started at the given time.
 -spec stopped(pid(), atom(), integer()) -> ok.
 stopped(Pid, Class, Started) ->
-    record(Pid, Class, stop, lifecycle, erlang:monotonic_time(), ok),
+    record(Pid, Class, stop, lifecycle, os:perf_counter(), ok),
     flush(),
     case Started > cleared_at() of
         true -> ets:insert_new(?MODULE, start_row(Pid, Class));

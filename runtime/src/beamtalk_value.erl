@@ -2,7 +2,7 @@
 -module(beamtalk_value).
 
 -export(['class new'/1, 'class new:'/2, printString/1]).
--export([new/2, new_with/2, missing_field/2, with/3, defaults/1, default/2, check_fields/3, field_names/1,
+-export([new/2, new_with/2, missing_field/2, with/3, defaults/1, defaults/2, default/2, check_fields/3, field_names/1,
          fields_in_order/1]).
 
 -type class_object() :: {beamtalk_object, atom(), module(), atom()}.
@@ -33,13 +33,16 @@ new_with({_, _, _, Class}, Fields) ->
 -spec defaults(atom()) -> map().
 defaults(Class) ->
     case beamtalk_dispatch:info(Class) of
-        #{defaults := []} -> #{'$beamtalk_class' => Class};
-        #{defaults := Modules} ->
-            lists:foldl(fun add_defaults/2, #{'$beamtalk_class' => Class}, Modules);
+        #{defaults := Modules} -> defaults(Class, Modules);
         none -> beamtalk_error:raise(class_not_found, Class, new)
     end.
 
-add_defaults(Module, Slots) -> Module:'__defaults'(Slots).
+%% The same from what is known of the class: the modules that declare slots.
+-spec defaults(atom(), [module()]) -> map().
+defaults(Class, Modules) -> add_defaults(Modules, #{'$beamtalk_class' => Class}).
+
+add_defaults([Module | Modules], Slots) -> add_defaults(Modules, Module:'__defaults'(Slots));
+add_defaults([], Slots) -> Slots.
 
 %% The default of one slot; no other is evaluated.
 -spec default(atom(), atom()) -> term().

@@ -28,7 +28,8 @@ said(Pid) ->
 %% The answer a process waits for is under '$bt_wait'; only a process that watches another one waits.
 waits_for(Pid) ->
     case process_info(Pid, [dictionary, monitors, current_function]) of
-        [{_, Dictionary}, {_, Monitors}, {_, {beamtalk_actor, _, _}}] ->
+        [{_, Dictionary}, {_, Monitors}, {_, {Module, _, _}}]
+          when Module =:= beamtalk_actor; Module =:= beamtalk_actor_waits ->
             case {lists:keyfind('$bt_wait', 1, Dictionary), [Actor || {process, Actor} <- Monitors, is_pid(Actor)]} of
                 {{_, _}, [Actor | _]} -> {ok, Actor};
                 _ -> none

@@ -61,6 +61,9 @@ actor_test_() ->
       {"timeouts", {timeout, 20, fun timeouts/0}},
       {"deadlock is detected", fun deadlock/0},
       {"an actor that gave up waiting is not deadlocked", fun no_false_deadlock/0},
+      {"rings of questions that others began", {timeout, 60, fun crossing_questions/0}},
+      {"slow answers in both directions are no deadlock", {timeout, 60, fun slow_is_no_deadlock/0}},
+      {"the killed leave no rows behind", {timeout, 60, fun no_rows_left/0}},
       {"blocks in state", fun blocks/0},
       {"blocks cross by copy", fun crossing/0},
       {"casts", fun casts/0},
@@ -165,7 +168,75 @@ no_false_deadlock() ->
     Give = fun() -> try beamtalk_actor:send(B, 'run:', [Late], 20) catch error:_ -> gave_up end end,
     ?assertEqual(gave_up, ?D:send(A, 'run:', Give)),
     receive {answer, Answer} -> ?assertEqual(0, Answer) end,
-    beamtalk_support:stop_all([A, B]).
+    %% The same where another between them gave up and had an answer for A.
+    C = kettle(),
+    Between = fun() -> try beamtalk_actor:send(B, 'run:', [Late], 20) catch error:_ -> gave_up end end,
+    ?assertEqual(gave_up, ?D:send(A, 'run:', fun() -> ?D:send(C, 'run:', Between) end)),
+    receive {answer, Later} -> ?assertEqual(0, Later) end,
+    beamtalk_support:stop_all([A, B, C]).
+
+%% Each of a ring waits until all are at work and then asks the next; whoever does not see the ring gets its answer once
+%% another gave up.
+crossing_questions() ->
+    [begin
+         Ring = [kettle() || _ <- lists:seq(1, Count)],
+         Parent = self(),
+         Next = lists:zip(Ring, tl(Ring) ++ [hd(Ring)]),
+         Askers = [spawn_monitor(fun() ->
+                       Ask = fun() ->
+                           Parent ! {ready, self()},
+                           receive go -> ok end,
+                           beamtalk_actor:send(Other, litres, [], infinity)
+                       end,
+                       exit({seen, catch beamtalk_actor:send(Actor, 'run:', [Ask], infinity)})
+                   end) || {Actor, Other} <- Next],
+         Ready = [receive {ready, Pid} -> Pid end || _ <- Ring],
+         [Pid ! go || Pid <- Ready],
+         Outcomes = [receive {'DOWN', Monitor, _, _, {seen, Outcome}} -> Outcome end || {_, Monitor} <- Askers],
+         Kinds = [beamtalk_error:field(E, kind) || {'EXIT', {#{error := _} = E, _}} <- Outcomes],
+         ?assertMatch([deadlock_detected | _], Kinds),
+         ?assertEqual([0], lists:usort([Outcome || Outcome <- Outcomes, is_integer(Outcome)]
+                                       ++ [?D:send(Actor, litres) || Actor <- Ring])),
+         ?assertEqual([], lists:usort(Kinds) -- [deadlock_detected]),
+         beamtalk_support:stop_all(Ring)
+     end || Count <- [2, 3, 10]].
+
+%% Two that ask each other in turn, each answer later than soon, by many at once.
+slow_is_no_deadlock() ->
+    Pairs = [{kettle(), kettle()} || _ <- lists:seq(1, 100)],
+    Parent = self(),
+    [spawn(fun() ->
+         Sleep = fun() -> beamtalk_actor:send(B, 'sleep:', [20 + rand:uniform(5)], infinity) end,
+         Back = fun() -> beamtalk_actor:send(A, 'sleep:', [20 + rand:uniform(5)], infinity) end,
+         Parent ! {answers, [case Round rem 2 of
+             0 -> catch ?D:send(A, 'run:', Sleep);
+             1 -> catch ?D:send(B, 'run:', Back)
+         end || Round <- lists:seq(1, 20)]}
+     end) || {A, B} <- Pairs],
+    Answers = lists:append([receive {answers, These} -> These end || _ <- Pairs]),
+    ?assertEqual([slept], lists:usort(Answers)),
+    beamtalk_support:stop_all([K || {A, B} <- Pairs, K <- [A, B]]).
+
+%% At most twice as many as ever waited at once, and some more.
+no_rows_left() ->
+    K = kettle(),
+    [begin
+         Waiting = [spawn_monitor(fun() -> beamtalk_actor:send(K, 'sleep:', [60000], infinity) end)
+                    || _ <- lists:seq(1, 1000)],
+         wait_for_rows([Pid || {Pid, _} <- Waiting]),
+         [exit(Pid, kill) || {Pid, _} <- Waiting],
+         [receive {'DOWN', Monitor, _, _, _} -> ok end || {_, Monitor} <- Waiting]
+     end || _ <- lists:seq(1, 8)],
+    ?assert(ets:info(beamtalk_actor_waits, size) =< 3001),
+    {_, _, _, Pid} = K,
+    unlink(Pid),
+    exit(Pid, kill).
+
+wait_for_rows(Pids) ->
+    case lists:all(fun(Pid) -> ets:member(beamtalk_actor_waits, Pid) end, Pids) of
+        true -> ok;
+        false -> receive after 10 -> wait_for_rows(Pids) end
+    end.
 
 blocks() ->
     K = kettle(),
@@ -231,6 +302,8 @@ raw() ->
     ?assertEqual([two, one], ?D:send(W, got)),
     K = {_, _, _, Plain} = kettle(),
     Plain ! junk,
+    %% Nobody's exit.
+    Plain ! {'EXIT', foo, bar},
     ?assertEqual(0, ?D:send(K, litres)),
     beamtalk_support:stop_all([W, K]).
 
@@ -289,8 +362,10 @@ foreign() ->
     ?assertEqual({ok, 4}, gen_server:call(Pid, {'fill:', [4]})),
     gen_server:cast(Pid, {cast, 'fill:', [1]}),
     ?assertEqual({ok, 5}, gen_server:call(Pid, {litres, [], #{}})),
+    gen_server:cast(Pid, {'fill:', [2]}),
+    ?assertEqual({ok, 7}, gen_server:call(Pid, {litres, []})),
     ?assertMatch({error, #{error := _}}, gen_server:call(Pid, {zork, []})),
-    ?assertMatch(#{litres := 5}, sys:get_state(Pid)),
+    ?assertMatch(#{litres := 7}, sys:get_state(Pid)),
     beamtalk_support:stop_all([K]).
 
 native() ->

@@ -18,7 +18,6 @@ pub(crate) mod lsp;
 pub(crate) mod mcp;
 pub(crate) mod new;
 pub(crate) mod ninep;
-pub(crate) mod port_helper;
 pub(crate) mod project_image;
 pub(crate) mod repl;
 pub(crate) mod run;

@@ -4,13 +4,12 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use beamtalk_mcp::{Approval, LoopRight, Policy, Settings};
-use beamtalk_project::nearest::nearest;
 use beamtalk_storage::StateDirectory;
+use beamtalk_syntax::nearest;
 use beamtalk_workspace::{NodeName, StartOptions, check_peer};
 use toml_edit::{Document, Item, Table, TableLike};
 
 use crate::exit::Fault;
-use crate::workspace_link::refused;
 
 const FILE_NAME: &str = "config.toml";
 
@@ -113,7 +112,7 @@ const TABLES: &[(&str, &[&str])] = &[
 impl Config {
     /// The configuration of this user; without a file, what is built in.
     pub(crate) fn of(state: &StateDirectory) -> Result<Self, Fault> {
-        let Some(bytes) = state.root().read(FILE_NAME).map_err(refused)? else {
+        let Some(bytes) = state.root().read(FILE_NAME).map_err(Fault::from)? else {
             return Ok(Self::default());
         };
         let path = state.root().path_of(FILE_NAME).display().to_string();

@@ -1,122 +1,28 @@
-//! How the program ends: exit codes, the one place that names them, and the errors that carry them.
+//! What the end of a command looks like to its caller, whatever it ended with.
 
-use std::fmt;
 use std::io;
-use std::process::ExitCode;
 
 use beamtalk_project::{Blame, Error as ProjectError};
-use beamtalk_storage::{Class, StorageError};
+use beamtalk_storage::StorageError;
 
-/// How the program ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
-    Success,
-    /// The task failed: compile errors, failing tests, a raised error.
-    Failure,
-    /// Wrong usage, bad configuration, refused by a rule.
-    Usage,
-    /// What was asked about is not running.
-    NotRunning,
-    /// Somebody else owns what was asked for.
-    Owned,
-    /// Erlang missing or too old, storage not acceptable, permission.
-    Environment,
-    /// The time limit was reached.
-    TimeLimit,
-    /// A fault of Beamtalk itself.
-    Internal,
-    /// Ctrl-C, or a second signal, ended it.
-    Forced,
-    /// Status of the program that was run.
-    Program(u8),
-    /// A code of a command with a table of its own.
-    Code(u8),
-}
+pub(crate) use beamtalk_client::{Exit, Fault};
 
-impl Exit {
-    pub(crate) fn code(self) -> u8 {
-        match self {
-            Exit::Success => 0,
-            Exit::Failure => 1,
-            Exit::Usage => 2,
-            Exit::NotRunning => 3,
-            Exit::Owned => 4,
-            Exit::Environment => 5,
-            Exit::Internal => 70,
-            Exit::TimeLimit => 124,
-            Exit::Forced => 130,
-            Exit::Program(status) | Exit::Code(status) => status,
-        }
+fn exit_of(blame: Blame) -> Exit {
+    match blame {
+        Blame::Task => Exit::Failure,
+        Blame::Usage => Exit::Usage,
+        Blame::Environment => Exit::Environment,
+        Blame::Internal => Exit::Internal,
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        ExitCode::from(exit.code())
-    }
-}
-
-/// An error that knows its exit code, its kind for tools, and what to do about it.
-#[derive(Debug)]
-pub(crate) struct Fault {
-    pub(crate) exit: Exit,
-    pub(crate) kind: &'static str,
-    pub(crate) message: String,
-    pub(crate) hint: Option<String>,
-}
-
-impl Fault {
-    pub(crate) fn usage(kind: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            exit: Exit::Usage,
-            kind,
-            message: message.into(),
-            hint: None,
-        }
-    }
-
-    pub(crate) fn failure(kind: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            exit: Exit::Failure,
-            kind,
-            message: message.into(),
-            hint: None,
-        }
-    }
-
-    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Fault {}
-
-impl From<beamtalk_project::Fault> for Fault {
-    fn from(fault: beamtalk_project::Fault) -> Self {
-        Self {
-            exit: fault.blame.into(),
-            kind: fault.kind,
-            message: fault.message,
-            hint: fault.hint,
-        }
-    }
-}
-
-impl From<Blame> for Exit {
-    fn from(blame: Blame) -> Self {
-        match blame {
-            Blame::Task => Self::Failure,
-            Blame::Usage => Self::Usage,
-            Blame::Environment => Self::Environment,
-            Blame::Internal => Self::Internal,
-        }
+/// What ended a session, as the commands tell it.
+pub(crate) fn ended(error: beamtalk_repl::Error) -> anyhow::Error {
+    match error {
+        beamtalk_repl::Error::Stream(cause) => cause.into(),
+        beamtalk_repl::Error::Storage(cause) => cause.into(),
+        beamtalk_repl::Error::Editor(cause) => cause.into(),
+        beamtalk_repl::Error::Workspace(fault) => fault.into(),
     }
 }
 
@@ -167,7 +73,7 @@ impl Report {
         };
         if let Some(fault) = fault {
             return Some(Self {
-                exit: fault.blame.into(),
+                exit: exit_of(fault.blame),
                 kind: fault.kind,
                 message: fault.message.clone(),
                 hint: fault.hint.clone(),
@@ -202,11 +108,7 @@ impl Report {
 }
 
 fn classify_storage(error: &StorageError) -> (Exit, &'static str) {
-    let exit = match error.class() {
-        Class::Usage => Exit::Usage,
-        Class::Environment => Exit::Environment,
-    };
-    (exit, error.kind())
+    (error.class().into(), error.kind())
 }
 
 fn classify(error: &beamtalk_node::Error) -> (Exit, &'static str) {

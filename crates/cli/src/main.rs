@@ -5,18 +5,11 @@
     expect(clippy::disallowed_methods, reason = "tests set up what they look at")
 )]
 
-mod approvals;
 mod commands;
 mod config;
 mod exit;
-mod harmless;
 mod lock;
-mod markdown;
 mod memory;
-mod pager;
-mod remotes;
-mod repl;
-mod site;
 mod start_flags;
 mod terminal;
 mod workspace_link;
@@ -153,7 +146,7 @@ enum Command {
     ProjectImage(commands::project_image::Arguments),
     /// Run programs for a node, which starts it.
     #[command(hide = true)]
-    PortHelper(commands::port_helper::Arguments),
+    PortHelper,
 }
 
 fn main() -> ExitCode {
@@ -230,7 +223,10 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Daemon(arguments) => commands::daemon::run(&arguments),
         Command::CompilerWorker => commands::daemon::run_compiler_worker(),
         Command::ProjectImage(arguments) => commands::project_image::run(terminal, &arguments),
-        Command::PortHelper(arguments) => commands::port_helper::run(terminal, &arguments),
+        Command::PortHelper => {
+            beamtalk_process::run_port_helper()?;
+            Ok(Exit::Success)
+        }
     }
 }
 

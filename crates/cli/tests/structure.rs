@@ -15,7 +15,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("syntax", &[]),
     ("etf", &[]),
     ("wire", &[]),
-    ("process", &[]),
+    // The helper of a node speaks terms.
+    ("process", &["etf"]),
     ("storage", &[]),
     ("http", &[]),
     ("ninep", &[]),
@@ -44,7 +45,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "storage", "http",
         ],
     ),
-    ("repl", &["client", "wire", "syntax"]),
+    // Its history is a file of the state directory; an editor and a pager are programs.
+    ("repl", &["client", "wire", "syntax", "storage", "process"]),
     // What a project consists of and what its manifest makes of findings is decided in one place.
     ("lsp", &["client", "wire", "compiler", "syntax", "project"]),
     // In `editors`: the grammar knows nothing of ours; its tests hold it to our parser.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use beamtalk_storage::NodeInfo;
 use beamtalk_wire::answers::Nothing;
 use beamtalk_wire::{ErrorBody, ErrorKind, Head, Operation, PROTOCOL, limits};
 use futures_util::stream::{SplitSink, SplitStream};
@@ -22,6 +23,8 @@ use crate::tls::{self, Stream, TlsTrust};
 
 /// How long the network and the handshake may take.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// Bytes read at once: the room for them is cleared each time.
+const READ: usize = 16 * 1024;
 
 /// Where a workspace is reached.
 #[derive(Clone, Debug)]
@@ -33,6 +36,16 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// Where the daemon of this record is reached on this machine.
+    pub fn here(info: &NodeInfo) -> Self {
+        let address = info.local_address();
+        Self {
+            host: address.ip().to_string(),
+            port: address.port(),
+            tls: None,
+        }
+    }
+
     fn unreachable(&self, cause: String) -> Error {
         Error::Unreachable {
             host: self.host.clone(),
@@ -264,6 +277,7 @@ impl Connection {
             (_, port) => format!("{scheme}://{host}:{port}/ws"),
         };
         let config = WebSocketConfig::default()
+            .read_buffer_size(READ)
             .max_message_size(Some(limits::OUTBOUND_FRAME * 2))
             .max_frame_size(Some(limits::OUTBOUND_FRAME * 2));
         let (mut socket, _) = tokio_tungstenite::client_async_with_config(url, stream, Some(config))

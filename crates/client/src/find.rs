@@ -37,13 +37,7 @@ fn whereabouts(state: &StateDirectory, id: &WorkspaceId) -> Result<(Endpoint, Se
         return Err(FindError::NotRunning);
     }
     let cookie = directory.cookie()?.ok_or(FindError::NotRunning)?;
-    let address = info.local_address();
-    let endpoint = Endpoint {
-        host: address.ip().to_string(),
-        port: address.port(),
-        tls: None,
-    };
-    Ok((endpoint, cookie))
+    Ok((Endpoint::here(&info), cookie))
 }
 
 /// Connect to a workspace of this user, if it runs.

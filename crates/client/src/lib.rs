@@ -1,5 +1,5 @@
-//! A client of a workspace: connect, authenticate, send requests, receive answers and events; and the control
-//! socket of the owner.
+//! A client of a workspace: find it, connect, authenticate, send requests, receive answers and events; and the
+//! control socket of the owner.
 
 #![cfg_attr(
     test,
@@ -8,10 +8,15 @@
 
 mod connection;
 mod control;
+mod fault;
 mod find;
+mod place;
+pub mod remotes;
 mod tls;
 
 pub use connection::{Answer, Connection, Endpoint, Error, Events, Greeting, Pending, Reply};
 pub use control::{Control, ControlError};
+pub use fault::{Exit, Fault};
 pub use find::{FindError, reach};
+pub use place::{Place, control_answer};
 pub use tls::TlsTrust;

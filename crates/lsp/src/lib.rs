@@ -15,7 +15,6 @@ mod library;
 mod live;
 mod pool;
 mod position;
-mod progress;
 mod requests;
 mod server;
 mod state;

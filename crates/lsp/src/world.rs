@@ -15,7 +15,7 @@ use beamtalk_project::lock::Locking;
 use beamtalk_project::manifest::{Dependency, Source};
 use beamtalk_project::source::{self, Parsed, Text};
 use beamtalk_project::specs::Specs;
-use beamtalk_project::{Project, files};
+use beamtalk_project::{Project, Silent, files};
 use beamtalk_syntax::ast::Item;
 use beamtalk_syntax::diagnostic::Diagnostic;
 use ecow::EcoString;
@@ -24,7 +24,6 @@ use gen_lsp_types::Uri;
 use crate::analysis::words::Words;
 use crate::library::Library;
 use crate::position::Lines;
-use crate::progress::Silent;
 use crate::uri;
 
 /// What may be done with a file.

@@ -114,7 +114,7 @@ fn misfit(schema: &Value, value: &Value, path: &str) -> ErrorBody {
         Value::String(text) if text.chars().count() > 40 => {
             format!("string of {} characters", text.chars().count())
         }
-        Value::String(text) => format!("string {:?}", crate::escape(text)),
+        Value::String(text) => format!("string {:?}", beamtalk_wire::escape(text)),
         Value::Array(values) => format!("array of {}", values.len()),
         Value::Object(_) => "object".to_owned(),
     };
@@ -128,7 +128,7 @@ fn misfit(schema: &Value, value: &Value, path: &str) -> ErrorBody {
 }
 
 fn unknown(name: &str, path: &str, properties: &Map<String, Value>) -> ErrorBody {
-    let name = crate::escape(&name.chars().take(64).collect::<String>());
+    let name = beamtalk_wire::escape(&name.chars().take(64).collect::<String>());
     let error = wrong(
         path,
         "a known argument",

@@ -50,7 +50,7 @@ impl Client {
         Self {
             can_be_asked: forms,
             has_tasks: capabilities["extensions"][TASKS].is_object(),
-            name: crate::escape(&name.trim().chars().take(64).collect::<String>()),
+            name: beamtalk_wire::escape(&name.trim().chars().take(64).collect::<String>()),
         }
     }
 }
@@ -70,7 +70,7 @@ pub(crate) fn modern(params: &Map<String, Value>) -> Result<Option<Client>, Faul
         _ => {
             let shown = requested.as_str().unwrap_or("that");
             let shown: String = shown.chars().take(32).collect();
-            let message = format!("version {} is not spoken here", crate::escape(&shown));
+            let message = format!("version {} is not spoken here", beamtalk_wire::escape(&shown));
             return Err(Fault::version(message, requested));
         }
     }

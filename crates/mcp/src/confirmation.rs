@@ -31,10 +31,10 @@ impl Effect {
     /// The form that is shown to the person.
     pub(crate) fn form(&self, has_mode: bool) -> Value {
         let mut form = json!({
-            "message": crate::escape(&self.summary),
+            "message": beamtalk_wire::escape(&self.summary),
             "requestedSchema": {
                 "type": "object",
-                "properties": {"approve": {"type": "boolean", "title": crate::escape(&self.action)}},
+                "properties": {"approve": {"type": "boolean", "title": beamtalk_wire::escape(&self.action)}},
                 "required": ["approve"],
             },
         });

@@ -1,7 +1,8 @@
 //! Text that somebody else wrote: values, output, sources, messages. It is shown so that nothing in it is invisible.
 
+use beamtalk_wire::escape;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A string that is data and no instruction. Its schema says so.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -38,6 +39,44 @@ impl AnyData {
     }
 }
 
+/// An object as data.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Fields(Map<String, Value>);
+
+impl Fields {
+    /// Anything else has no fields.
+    pub(crate) fn new(value: Value) -> Self {
+        match escape_all(value) {
+            Value::Object(fields) => Self(fields),
+            _ => Self::default(),
+        }
+    }
+
+    /// From its JSON text.
+    pub(crate) fn read(text: &str) -> Self {
+        Self::new(serde_json::from_str(text).unwrap_or_default())
+    }
+
+    /// Only those of these names and types.
+    pub(crate) fn of(mut self, known: &[(&str, &str)]) -> Self {
+        let is_of = |value: &Value, kind: &str| match value {
+            Value::Null => false,
+            Value::Bool(_) => kind == "boolean",
+            Value::Number(number) => kind == "integer" && !number.is_f64(),
+            Value::String(_) => kind == "string",
+            Value::Array(_) => kind == "array",
+            Value::Object(_) => kind == "object",
+        };
+        self.0.retain(|name, value| {
+            known
+                .iter()
+                .any(|(known, kind)| name == known && is_of(value, kind))
+        });
+        self
+    }
+}
+
 fn escape_all(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(escape(&text)),
@@ -48,29 +87,6 @@ fn escape_all(value: Value) -> Value {
             .collect(),
         other => other,
     }
-}
-
-fn is_hidden(letter: char) -> bool {
-    matches!(letter,
-        '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'
-        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-        | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
-}
-
-/// The text with everything visible: what steers a terminal or a reader is shown as `\u{…}`.
-pub fn escape(text: &str) -> String {
-    if !text.contains(is_hidden) {
-        return text.to_owned();
-    }
-    let mut shown = String::with_capacity(text.len() + 16);
-    for letter in text.chars() {
-        if is_hidden(letter) {
-            shown.extend(letter.escape_unicode());
-        } else {
-            shown.push(letter);
-        }
-    }
-    shown
 }
 
 /// The text without secrets: those that are known, and what has the form of a token.
@@ -114,7 +130,7 @@ fn without_tokens(text: &str, prefix: &str) -> String {
 
 #[cfg(feature = "schema")]
 mod schema {
-    use super::{AnyData, Data};
+    use super::{AnyData, Data, Fields};
     use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
     impl JsonSchema for Data {
@@ -126,6 +142,18 @@ mod schema {
         }
         fn json_schema(_: &mut SchemaGenerator) -> Schema {
             json_schema!({"type": "string", "x-beamtalk-origin": "data"})
+        }
+    }
+
+    impl JsonSchema for Fields {
+        fn inline_schema() -> bool {
+            true
+        }
+        fn schema_name() -> std::borrow::Cow<'static, str> {
+            "Fields".into()
+        }
+        fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            json_schema!({"type": "object", "x-beamtalk-origin": "data"})
         }
     }
 
@@ -155,6 +183,21 @@ mod tests {
             escape("\u{e0041}\u{feff}\u{200b}"),
             "\\u{e0041}\\u{feff}\\u{200b}"
         );
+    }
+
+    #[test]
+    fn fields_of_other_names_and_types_are_left_out() {
+        let known = [
+            ("pid", "integer"),
+            ("alias", "string"),
+            ("runs", "array"),
+            ("lane", "object"),
+        ];
+        let given = r#"{"pid": 7, "alias": null, "runs": "none", "lane": {"a\u202eb": 1}, "other": 1}"#;
+        let fields = serde_json::to_value(Fields::read(given).of(&known)).expect("fields");
+        assert_eq!(fields, serde_json::json!({"pid": 7, "lane": {"a\\u{202e}b": 1}}));
+        assert_eq!(Fields::read("[1]"), Fields::default());
+        assert_eq!(Fields::read("none"), Fields::default());
     }
 
     #[test]

@@ -155,7 +155,7 @@ pub(crate) async fn answer<H: Host>(session: &Rc<Session<H>>, call: Call) -> Res
         ("resources/subscribe", false) => watch::subscribe(session, &call.params).await?,
         ("resources/unsubscribe", false) => watch::unsubscribe(session, &call.params)?,
         (method, _) => {
-            return Err(Fault::method(&crate::escape(
+            return Err(Fault::method(&beamtalk_wire::escape(
                 &method.chars().take(64).collect::<String>(),
             )));
         }

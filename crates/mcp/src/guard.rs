@@ -1,10 +1,10 @@
 //! The guardrails of tools for those who write files at a session's door instead: otherwise the files would be a way
 //! around the tools.
 
+use beamtalk_wire::escape;
 use beamtalk_wire::requests::ApprovalAsk;
 use serde_json::json;
 
-use crate::data::escape;
 use crate::dispatch::{Holds, holds, may_be_rule};
 use crate::settings::Settings;
 use crate::tools::{Class, Tool};

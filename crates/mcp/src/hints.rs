@@ -58,6 +58,7 @@ fn of_kind(kind: &str) -> Option<&'static str> {
         "invalid_actor" | "actor_not_alive" => "list_actors shows those that live",
         "undefined_variable" => "evaluate assigns it; pass the session whose variables are meant",
         "module_not_loaded" => "it is the name of a module as Erlang has it, such as lists",
+        "shutting_down" => "try again in a moment; if nobody starts it again: beamtalk workspace start",
         "no_source" => "docs tells what it does",
         _ => return None,
     })

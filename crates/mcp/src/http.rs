@@ -364,7 +364,7 @@ fn refuse_modern(
         Ok(Some(_)) => {}
     }
     if !dispatch::is_known(method, true) {
-        let shown = crate::escape(&method.chars().take(64).collect::<String>());
+        let shown = beamtalk_wire::escape(&method.chars().take(64).collect::<String>());
         return Some(HttpAnswer::fault(404, &Fault::method(&shown), Some(id)));
     }
     None

@@ -9,6 +9,7 @@ mod completion;
 mod confirmation;
 mod data;
 mod dispatch;
+pub mod door;
 mod fit;
 mod fixture;
 mod guard;
@@ -31,7 +32,7 @@ mod tools;
 mod views;
 mod watch;
 
-pub use data::{Data, escape};
+pub use data::Data;
 pub use dispatch::{Rate, work};
 #[doc(hidden)]
 pub use fixture::{Fixture, Given, Giving, Seen, Talk};

@@ -1,7 +1,5 @@
 //! Lines from a stream, each within its limit. What is too long is skipped, not kept.
 
-use std::io::{BufRead, ErrorKind};
-
 use serde_json::Value;
 
 use crate::message::LINE_LIMIT;
@@ -14,65 +12,52 @@ pub enum Line {
     TooLong(Option<Value>),
 }
 
-pub struct LineReader<R> {
-    source: R,
+/// Cuts what comes piece by piece into lines; blank ones are left out.
+#[derive(Default)]
+pub struct LineReader {
+    line: Vec<u8>,
+    /// Of a line that is too long only the id is looked for.
+    long: Option<PassingId>,
 }
 
-impl<R: BufRead> LineReader<R> {
-    pub fn new(source: R) -> Self {
-        Self { source }
-    }
-
-    /// The next line that is not blank; `None` at the end.
-    pub fn read(&mut self) -> std::io::Result<Option<Line>> {
-        loop {
-            let (line, long, is_end) = self.piece()?;
-            if let Some(id) = long {
-                return Ok(Some(Line::TooLong(id.found())));
-            }
-            if !line.iter().all(u8::is_ascii_whitespace) {
-                return Ok(Some(Line::Text(line)));
-            }
-            if is_end {
-                return Ok(None);
-            }
+impl LineReader {
+    /// The lines that end within these bytes.
+    pub fn take(&mut self, bytes: &[u8]) -> Vec<Line> {
+        let mut pieces = bytes.split(|byte| *byte == b'\n');
+        let rest = pieces.next_back().unwrap_or_default();
+        let mut found = Vec::new();
+        for piece in pieces {
+            self.keep(piece);
+            found.extend(self.end());
         }
+        self.keep(rest);
+        found
     }
 
-    /// What stands before the next line feed: its text, or only its id where it is too long; whether the stream ends with it.
-    fn piece(&mut self) -> std::io::Result<(Vec<u8>, Option<PassingId>, bool)> {
-        let mut line = Vec::new();
-        let mut long: Option<PassingId> = None;
-        let is_end = loop {
-            let bytes = match self.source.fill_buf() {
-                Ok(bytes) => bytes,
-                Err(cause) if cause.kind() == ErrorKind::Interrupted => continue,
-                Err(cause) => return Err(cause),
-            };
-            if bytes.is_empty() {
-                break true;
-            }
-            let end = bytes.iter().position(|byte| *byte == b'\n');
-            let piece = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
-            if let Some(id) = &mut long {
-                id.pass(piece);
-            } else {
-                line.extend_from_slice(piece);
-                if line.len() > LINE_LIMIT {
-                    long.insert(PassingId::default()).pass(&std::mem::take(&mut line));
-                }
-            }
-            let used = end.map_or(bytes.len(), |end| end + 1);
-            self.source.consume(used);
-            if end.is_some() {
-                break false;
-            }
-        };
+    /// The line that the stream ends with.
+    pub fn end(&mut self) -> Option<Line> {
+        let line = std::mem::take(&mut self.line);
+        if let Some(id) = self.long.take() {
+            return Some(Line::TooLong(id.found()));
+        }
         // Some write the mark before each message.
-        if let Some(rest) = line.strip_prefix(b"\xef\xbb\xbf") {
-            line = rest.to_vec();
+        let line = match line.strip_prefix(b"\xef\xbb\xbf") {
+            Some(rest) => rest.to_vec(),
+            None => line,
+        };
+        let is_blank = line.iter().all(u8::is_ascii_whitespace);
+        (!is_blank).then_some(Line::Text(line))
+    }
+
+    fn keep(&mut self, piece: &[u8]) {
+        if let Some(id) = &mut self.long {
+            return id.pass(piece);
         }
-        Ok((line, long, is_end))
+        self.line.extend_from_slice(piece);
+        if self.line.len() > LINE_LIMIT {
+            let line = std::mem::take(&mut self.line);
+            self.long.insert(PassingId::default()).pass(&line);
+        }
     }
 }
 
@@ -80,9 +65,19 @@ impl<R: BufRead> LineReader<R> {
 mod tests {
     use super::*;
 
+    /// The lines of a text, which are the same in whatever pieces it comes.
     fn lines(text: &[u8]) -> Vec<Line> {
-        let mut reader = LineReader::new(text);
-        std::iter::from_fn(|| reader.read().expect("memory")).collect()
+        let cut = |length: usize| {
+            let mut reader = LineReader::default();
+            let mut found: Vec<Line> = text.chunks(length).flat_map(|piece| reader.take(piece)).collect();
+            found.extend(reader.end());
+            found
+        };
+        let whole = cut(usize::MAX);
+        for length in [1, 7, 64 * 1024] {
+            assert_eq!(cut(length), whole, "in pieces of {length}");
+        }
+        whole
     }
 
     #[test]

@@ -48,7 +48,7 @@ impl Fault {
         let report = format!(
             "beamtalk {}: '{}' ended without an answer",
             env!("CARGO_PKG_VERSION"),
-            crate::escape(&method.chars().take(64).collect::<String>())
+            beamtalk_wire::escape(&method.chars().take(64).collect::<String>())
         );
         Self::new(-32603, "a fault in Beamtalk; the next call works").with(json!({ "report": report }))
     }

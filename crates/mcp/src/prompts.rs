@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
+use beamtalk_wire::escape;
 use serde_json::{Map, Value, json};
 
-use crate::data::{escape, redact};
+use crate::data::redact;
 use crate::dispatch::text;
 use crate::host::Host;
 use crate::message::Fault;

@@ -65,7 +65,7 @@ impl<H: Host> Recording<H> {
             .params
             .get("_meta")
             .and_then(|meta| meta["traceparent"].as_str());
-        let shown = |text: &str| crate::escape(&text.chars().take(TRACE_LETTERS).collect::<String>());
+        let shown = |text: &str| beamtalk_wire::escape(&text.chars().take(TRACE_LETTERS).collect::<String>());
         Self {
             session: session.clone(),
             tool,

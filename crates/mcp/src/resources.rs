@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
+use beamtalk_wire::escape;
 use beamtalk_wire::{AuthorKind, Entry, Side, requests};
 use serde_json::{Map, Value, json};
 
-use crate::data::{escape, redact};
+use crate::data::redact;
 use crate::dispatch::text;
 use crate::host::{Host, HostError, LoopCommand, TreeAct, failure};
 use crate::message::Fault;

@@ -61,7 +61,9 @@ impl Outgoing {
     }
 
     pub(crate) fn answer(&self, id: &Value, result: Value) {
-        self.send(json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string());
+        // The macro would copy the result.
+        let answer = [("jsonrpc", "2.0".into()), ("id", id.clone()), ("result", result)];
+        self.send(Value::from_iter(answer).to_string());
     }
 
     pub(crate) fn notify(&self, method: &str, params: Value) {

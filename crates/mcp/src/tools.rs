@@ -39,12 +39,14 @@ const SESSIONS_TIME: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// Input and output schema of each tool, made of the types, as text: as values they would be a megabyte that is rarely
 /// needed.
-static SCHEMAS: LazyLock<BTreeMap<&str, &str>> = LazyLock::new(|| {
+static SCHEMAS: LazyLock<BTreeMap<&str, (&str, &str)>> = LazyLock::new(|| {
     // Only the names of tools stand so far to the left.
     let tools = PUBLISHED.split("\n  \"").skip(1);
     let one = |text: &'static str| {
-        let (name, schemas) = text.split_once("\": ")?;
-        Some((name, schemas.trim_end_matches("\n}\n").trim_end_matches(',')))
+        let (name, schemas) = text.split_once("\": {\n    \"input\": ")?;
+        let (input, output) = schemas.split_once(",\n    \"output\": ")?;
+        let (output, _) = output.rsplit_once("\n  }")?;
+        Some((name, (input, output)))
     };
     tools.filter_map(one).collect()
 });
@@ -55,10 +57,19 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     TOOLS.iter().map(|tool| tool.name)
 }
 
-/// The schemas of a tool: `input` and `output`.
-pub(crate) fn schemas(tool: &str) -> Value {
-    let text = SCHEMAS.get(tool).copied().unwrap_or_default();
+fn schema(of: impl FnOnce((&'static str, &'static str)) -> &'static str, tool: &str) -> Value {
+    let text = SCHEMAS.get(tool).copied().map(of).unwrap_or_default();
     serde_json::from_str(text).unwrap_or_default()
+}
+
+/// What a tool takes.
+pub(crate) fn input_schema(tool: &str) -> Value {
+    schema(|(input, _)| input, tool)
+}
+
+/// What a tool gives.
+pub(crate) fn output_schema(tool: &str) -> Value {
+    schema(|(_, output)| output, tool)
 }
 
 /// Why a tool gave no result.
@@ -259,7 +270,6 @@ impl Tool {
             let letter = self.hints.as_bytes().get(place);
             letter.is_some_and(u8::is_ascii_uppercase)
         };
-        let schema = schemas(self.name);
         let idle = settings.session_idle.as_secs();
         let idle = match idle % 60 {
             0 => format!("{} min", idle / 60),
@@ -274,8 +284,8 @@ impl Tool {
             "name": self.name,
             "title": self.title,
             "description": description,
-            "inputSchema": schema["input"],
-            "outputSchema": schema["output"],
+            "inputSchema": input_schema(self.name),
+            "outputSchema": output_schema(self.name),
             "annotations": {
                 "title": self.title,
                 "readOnlyHint": hint(0),
@@ -309,7 +319,8 @@ macro_rules! tools {
             match name {
                 $($name => {
                     let input: $module::$input = read(arguments)?;
-                    let output: $module::$output = $module::$function(context, input).await?;
+                    // Apart from the others: the way of a call is as small as what it calls.
+                    let output: $module::$output = Box::pin($module::$function(context, input)).await?;
                     Ok(beamtalk_wire::object(&output))
                 })*
                 _ => Err(failure("internal_error", format!("nothing does the work of '{name}'")).into()),
@@ -430,23 +441,29 @@ mod tests {
     #[test]
     fn every_tool_has_schemas_and_texts_within_their_limits() {
         for tool in TOOLS {
-            let schema = schemas(tool.name);
-            assert_eq!(schema["input"]["additionalProperties"], false, "{}", tool.name);
-            assert_eq!(schema["output"]["additionalProperties"], false, "{}", tool.name);
-            assert!(schema["output"]["properties"].is_object(), "{}", tool.name);
+            let schema = [
+                ("input", input_schema(tool.name)),
+                ("output", output_schema(tool.name)),
+            ];
+            for (_, side) in &schema {
+                assert_eq!(side["additionalProperties"], false, "{}", tool.name);
+                assert_eq!(side["type"], "object", "{}", tool.name);
+            }
+            assert!(schema[1].1["properties"].is_object(), "{}", tool.name);
             assert!(tool.description.len() <= 700, "{}", tool.name);
             assert!(tool.hints.len() == 4, "{}", tool.name);
-            for side in ["input", "output"] {
-                each_property(&schema[side], &mut |name, property| {
+            for (side, schema) in &schema {
+                each_property(schema, &mut |name, property| {
                     let about = property["description"].as_str().unwrap_or_default();
                     let place = format!("{} {side} {name}", tool.name);
                     assert!(!about.is_empty() && about.len() <= 160, "{place}");
-                    // Only what somebody else wrote may be of any type.
-                    let is_any = property["x-beamtalk-origin"] == "data" && property.get("type").is_none();
+                    // Only the value of an evaluation may be of any type.
                     assert!(
-                        property["type"].is_string() || (side == "output" && is_any),
+                        property["type"].is_string() || place == "evaluate output value",
                         "{place}"
                     );
+                    let items = &property["items"];
+                    assert!(items.is_null() || items["type"].is_string(), "{place}");
                 });
             }
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -89,26 +90,35 @@ pub fn is_executable(file: &Path) -> bool {
     file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
+impl Spec {
+    /// What starts the program in a group of its own; its streams are the caller's.
+    pub(crate) fn command(&self) -> std::process::Command {
+        let mut command = std::process::Command::new(&self.program);
+        command
+            .arg0(&self.name)
+            .args(&self.arguments)
+            .current_dir(&self.directory)
+            .process_group(0);
+        for (key, value) in &self.environment {
+            match value {
+                Some(value) => command.env(key, value),
+                None => command.env_remove(key),
+            };
+        }
+        command
+    }
+}
+
 /// Start a program in its own group, its output on pipes.
 pub fn spawn(spec: &Spec) -> Result<Child, Error> {
-    let mut command = Command::new(&spec.program);
+    let mut command = Command::from(spec.command());
     command
-        .arg0(&spec.name)
-        .args(&spec.arguments)
-        .current_dir(&spec.directory)
-        .process_group(0)
         .stdin(match spec.stdin {
             Stdin::Null => Stdio::null(),
             Stdin::Held | Stdin::Piped => Stdio::piped(),
         })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    for (key, value) in &spec.environment {
-        match value {
-            Some(value) => command.env(key, value),
-            None => command.env_remove(key),
-        };
-    }
     let leader = command
         .spawn()
         .map_err(|cause| match std::fs::metadata(&spec.directory) {

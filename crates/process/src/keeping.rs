@@ -11,8 +11,7 @@ use std::io::{self, IoSliceMut, PipeReader, PipeWriter, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -423,21 +422,11 @@ fn read_spec(control: &mut UnixStream) -> Option<Spec> {
 
 fn start(spec: &Spec, streams: [OwnedFd; 3]) -> io::Result<u32> {
     let [stdin, stdout, stderr] = streams;
-    let mut command = Command::new(&spec.program);
+    let mut command = spec.command();
     command
-        .arg0(&spec.name)
-        .args(&spec.arguments)
-        .current_dir(&spec.directory)
-        .process_group(0)
         .stdin(Stdio::from(stdin))
         .stdout(Stdio::from(stdout))
         .stderr(Stdio::from(stderr));
-    for (key, value) in &spec.environment {
-        match value {
-            Some(value) => command.env(key, value),
-            None => command.env_remove(key),
-        };
-    }
     // Collected by the thread that collects everybody.
     Ok(command.spawn()?.id())
 }

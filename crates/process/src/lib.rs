@@ -4,8 +4,8 @@
 //! starts it below a keeper, which ends everything the program ever made, whatever that did to
 //! its group, session or environment, and also when this process is killed. [`spawn`] is the
 //! plain way: a process group of its own, which [`Child::stop`] ends. [`asked`] is for a program
-//! that answers and ends. [`LineSplitter`] turns bytes
-//! into lines the way a terminal shows them.
+//! that answers and ends. [`run_port_helper`]
+//! does all that for a node, over a pipe. [`LineSplitter`] turns bytes into lines the way a terminal shows them.
 //!
 //! It knows nothing of what the programs are for: no restart policy, no labels, no state.
 
@@ -21,6 +21,7 @@ mod keepers;
 mod keeping;
 mod lines;
 mod members;
+mod port_helper;
 mod sentry;
 mod wire;
 
@@ -34,4 +35,5 @@ pub use group::{Entry, Group, entry_of};
 pub use guard::run_guard_if_asked;
 pub use keepers::{Happened, KEEPERS_ARGUMENT, Keepers, Kept};
 pub use lines::{LINE_LIMIT, Line, LineSplitter};
+pub use port_helper::run_port_helper;
 pub use rustix::process::Signal;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
+use beamtalk_syntax::nearest;
 use toml_edit::{Document, Item, Table, TableLike};
 
 use crate::error::{At, Result};
@@ -13,7 +14,6 @@ use crate::fault::Fault;
 use crate::files;
 use crate::findings::CATEGORIES;
 use crate::findings::severity::Setting;
-use crate::nearest::nearest;
 
 pub const FILE_NAME: &str = "beamtalk.toml";
 

@@ -30,3 +30,28 @@ pub trait Progress {
     /// Errors of a file that were too many to be reported one by one.
     fn more_errors(&mut self, file: &FileFindings, count: usize);
 }
+
+/// Says nothing and fetches nothing.
+pub struct Silent;
+
+impl Progress for Silent {
+    fn network(&self) -> Network {
+        Network::Refused
+    }
+
+    fn status(&mut self, _: &str) {}
+
+    fn detail(&mut self, _: &str) {}
+
+    fn phase(&mut self, _: &str) {}
+
+    fn step(&mut self, _: &str, _: usize, _: usize, _: &str) {}
+
+    fn error(&mut self, _: &str) {}
+
+    fn finding(&mut self, _: &FileFindings, _: &LineIndex, _: &Finding) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn more_errors(&mut self, _: &FileFindings, _: usize) {}
+}

@@ -284,6 +284,31 @@ pub enum ExpressionKind {
     Error,
 }
 
+impl ExpressionKind {
+    /// The messages it sends itself.
+    pub fn messages(&self) -> &[Message] {
+        match self {
+            Self::Send(send) => std::slice::from_ref(&send.message),
+            Self::Cascade { messages, .. } => messages,
+            _ => &[],
+        }
+    }
+
+    /// A literal without parts.
+    pub fn is_scalar(&self) -> bool {
+        matches!(
+            self,
+            Self::Integer(_)
+                | Self::Float(_)
+                | Self::Character(_)
+                | Self::Symbol(_)
+                | Self::Nil
+                | Self::True
+                | Self::False
+        )
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum StringPart {
     /// With escapes already turned into their characters.

@@ -20,6 +20,7 @@ mod dump;
 mod format;
 mod highlight;
 mod lexer;
+mod nearest;
 mod parser;
 mod token;
 
@@ -31,6 +32,7 @@ use crate::token::{TokenKind, WANTS_MORE};
 pub use crate::dump::dump;
 pub use crate::format::{FormatError, format, format_input};
 pub use crate::highlight::{Paint, highlight};
+pub use crate::nearest::nearest;
 
 /// What became of a source text: always a tree, and everything that is wrong with the text.
 #[derive(Clone, Debug, Default)]

@@ -14,6 +14,7 @@ mod role;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod version;
+mod visible;
 
 pub use call::{BadRequest, Call};
 pub use entry::{AuthorKind, ChangeKind, Entry, EntryView, Intent, LoggedEntry, Settled, Side, State};
@@ -27,3 +28,4 @@ pub use message::{Flag, Head, object};
 pub use op::{Access, Op, Operation, Request};
 pub use role::{ClientKind, Role};
 pub use version::{PROTOCOL, negotiate};
+pub use visible::escape;

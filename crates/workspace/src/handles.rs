@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::time::{Duration, Instant};
 
 use beamtalk_wire::answers::HandleInfo;
@@ -11,14 +11,36 @@ use beamtalk_wire::{ErrorBody, ErrorKind, limits};
 
 use crate::sessions::Session;
 
+/// How soon whoever opened one works in it.
+const FIRST_USE: Duration = Duration::from_secs(10);
+const NODE_RESTARTED: &str = "node restarted";
+
 struct Handle {
     name: String,
     principal: String,
     session: Rc<Session>,
+    /// Who used it last.
+    user: RefCell<Weak<Session>>,
     opened: Instant,
     used: Cell<Instant>,
+    /// Nobody has worked in it yet.
+    is_new: Cell<bool>,
     /// For one evaluation.
     is_passing: bool,
+}
+
+impl Handle {
+    /// Whether the client that used it last is still there.
+    fn is_attended(&self) -> bool {
+        let user = self.user.borrow().upgrade();
+        user.is_some_and(|user| user.is_attended())
+    }
+
+    /// Whether nothing runs in it, nor is about to.
+    fn is_idle(&self) -> bool {
+        let is_awaited = self.is_new.get() && self.opened.elapsed() < FIRST_USE;
+        !is_awaited && !self.session.is_busy()
+    }
 }
 
 /// One that is no more.
@@ -45,10 +67,10 @@ pub(crate) fn principal(session: &Session) -> String {
 }
 
 impl Handles {
-    /// Keep a session under a new name.
+    /// Keep a session under a new name, for the client that has the other one.
     pub(crate) fn keep(
         &self,
-        principal: String,
+        user: &Rc<Session>,
         session: Rc<Session>,
         is_passing: bool,
     ) -> Result<String, ErrorBody> {
@@ -58,16 +80,19 @@ impl Handles {
         let now = Instant::now();
         self.live.borrow_mut().push(Handle {
             name: name.clone(),
-            principal,
+            principal: principal(user),
             session,
+            user: RefCell::new(Rc::downgrade(user)),
             opened: now,
             used: Cell::new(now),
+            is_new: Cell::new(true),
             is_passing,
         });
         Ok(name)
     }
 
-    /// Room for one more of this principal: the handle that was idle longest goes, never one that runs.
+    /// Room for one more of this principal: the handle that was idle longest goes, of those whose client has left if there
+    /// are any, and never one that runs.
     pub(crate) fn make_room(&self, principal: &str) -> Result<Option<Rc<Session>>, ErrorBody> {
         let live = self.live.borrow();
         let kept = || live.iter().filter(|handle| !handle.is_passing);
@@ -76,16 +101,16 @@ impl Handles {
             return Ok(None);
         }
         // Others' handles go only where the workspace is full and one has none that could.
-        let is_idle = |handle: &&Handle| !handle.session.is_busy();
+        let turn = |handle: &&Handle| (handle.is_attended(), handle.used.get());
         let oldest = kept()
             .filter(|handle| handle.principal == principal)
-            .filter(is_idle)
-            .min_by_key(|handle| handle.used.get());
+            .filter(|handle| handle.is_idle())
+            .min_by_key(turn);
         let oldest = oldest.or_else(|| {
             kept()
                 .filter(|_| own < limits::HANDLES)
-                .filter(is_idle)
-                .min_by_key(|handle| handle.used.get())
+                .filter(|handle| handle.is_idle())
+                .min_by_key(turn)
         });
         let name = oldest.map(|handle| handle.name.clone());
         drop(live);
@@ -93,19 +118,20 @@ impl Handles {
             Some(name) => Ok(self.end(&name, "made room")),
             None => Err(ErrorBody::new(
                 ErrorKind::Busy,
-                format!("all {} handles are running", limits::HANDLES),
+                format!("all {} handles are at work", limits::HANDLES),
             )
             .hint("interrupt or close one of them")),
         }
     }
 
-    /// The session behind a name, for its owner.
+    /// The session behind a name, for a client of its owner.
     pub(crate) fn find(
         &self,
-        principal: &str,
+        user: &Rc<Session>,
         name: &str,
         node_start: u64,
     ) -> Result<Rc<Session>, ErrorBody> {
+        let principal = principal(user);
         let live = self.live.borrow();
         if let Some(handle) = live
             .iter()
@@ -113,11 +139,13 @@ impl Handles {
         {
             if handle.session.node_start.get() == node_start {
                 handle.used.set(Instant::now());
+                handle.is_new.set(false);
+                *handle.user.borrow_mut() = Rc::downgrade(user);
                 return Ok(handle.session.clone());
             }
             drop(live);
-            self.end(name, "node restarted");
-            return Err(expired("node restarted"));
+            self.end(name, NODE_RESTARTED);
+            return Err(node_restarted());
         }
         let ended = self.ended.borrow();
         match ended
@@ -193,6 +221,11 @@ fn not_found() -> ErrorBody {
         .hint("call evaluate with session \"new\"")
 }
 
+/// The node a handle was of is no more, and its variables with it.
+pub(crate) fn node_restarted() -> ErrorBody {
+    expired(NODE_RESTARTED)
+}
+
 fn expired(reason: &str) -> ErrorBody {
     ErrorBody::new(
         ErrorKind::SessionExpired,
@@ -208,53 +241,89 @@ mod tests {
     use crate::sessions::{Newcomer, Sessions};
     use beamtalk_wire::{ClientKind, Role};
 
-    fn opened(handles: &Handles, sessions: &Sessions, principal: &str) -> String {
+    fn client(sessions: &Sessions, auth: &str) -> Rc<Session> {
         let session = sessions.add(Newcomer {
             client: ClientKind::Mcp,
             role: Role::Owner,
-            auth: "cookie".to_owned(),
+            auth: auth.to_owned(),
             peer: "127.0.0.1:1".to_owned(),
             connection: 1,
             keeps: false,
         });
-        drop(handles.make_room(principal).expect("room"));
-        let session = session.expect("random");
-        handles
-            .keep(principal.to_owned(), session, false)
-            .expect("random")
+        session.expect("random")
+    }
+
+    fn opened(handles: &Handles, sessions: &Sessions, user: &Rc<Session>) -> String {
+        drop(handles.make_room(&principal(user)).expect("room"));
+        let session = client(sessions, "cookie");
+        let name = handles.keep(user, session, false).expect("random");
+        assert!(handles.find(user, &name, 0).is_ok());
+        name
     }
 
     #[test]
     fn a_handle_exists_for_its_owner_only() {
         let (handles, sessions) = (Handles::default(), Sessions::default());
-        let name = opened(&handles, &sessions, "owner");
+        let (owner, other) = (client(&sessions, "cookie"), client(&sessions, "token:ci"));
+        let name = opened(&handles, &sessions, &owner);
         assert_eq!(name.len(), 25);
-        assert!(handles.find("owner", &name, 0).is_ok());
-        let other = handles.find("token:ci", &name, 0).err();
-        let invented = handles.find("token:ci", "ev_0123456789012345678901", 0).err();
-        assert_eq!(other, invented);
-        assert_eq!(other.expect("an error").kind, ErrorKind::SessionNotFound);
+        assert!(handles.find(&owner, &name, 0).is_ok());
+        let others = handles.find(&other, &name, 0).err();
+        let invented = handles.find(&other, "ev_0123456789012345678901", 0).err();
+        assert_eq!(others, invented);
+        assert_eq!(others.expect("an error").kind, ErrorKind::SessionNotFound);
     }
 
     #[test]
     fn the_one_idle_longest_makes_room_and_says_so() {
         let (handles, sessions) = (Handles::default(), Sessions::default());
-        let first = opened(&handles, &sessions, "owner");
+        let owner = client(&sessions, "cookie");
+        let first = opened(&handles, &sessions, &owner);
         for _ in 0..limits::HANDLES {
-            opened(&handles, &sessions, "owner");
+            opened(&handles, &sessions, &owner);
         }
-        let error = handles.find("owner", &first, 0).err().expect("gone");
+        let error = handles.find(&owner, &first, 0).err().expect("gone");
         assert_eq!(error.kind, ErrorKind::SessionExpired);
         assert_eq!(error.details["reason"], "made room");
         assert_eq!(handles.describe("owner").len(), limits::HANDLES);
     }
 
     #[test]
+    fn one_that_was_just_opened_makes_no_room() {
+        let (handles, sessions) = (Handles::default(), Sessions::default());
+        let owner = client(&sessions, "cookie");
+        for _ in 0..limits::HANDLES {
+            let session = client(&sessions, "cookie");
+            handles.keep(&owner, session, false).expect("random");
+        }
+        let error = handles.make_room("owner").err().expect("no room");
+        assert_eq!(error.kind, ErrorKind::Busy);
+    }
+
+    #[test]
+    fn clients_that_left_make_room_for_those_that_work() {
+        let (handles, sessions) = (Handles::default(), Sessions::default());
+        let works = client(&sessions, "cookie");
+        let first = opened(&handles, &sessions, &works);
+        for turn in 0..3 * limits::HANDLES {
+            let passes = client(&sessions, "cookie");
+            opened(&handles, &sessions, &passes);
+            // In order, or because the connection broke.
+            match turn % 2 {
+                0 => drop(sessions.remove(&passes.id)),
+                _ => passes.leave(1),
+            }
+        }
+        assert!(handles.find(&works, &first, 0).is_ok());
+    }
+
+    #[test]
     fn a_node_that_started_again_ends_handles() {
         let (handles, sessions) = (Handles::default(), Sessions::default());
-        let name = opened(&handles, &sessions, "owner");
+        let owner = client(&sessions, "cookie");
+        let name = opened(&handles, &sessions, &owner);
         for _ in 0..2 {
-            let error = handles.find("owner", &name, 2).err().expect("gone");
+            let error = handles.find(&owner, &name, 2).err().expect("gone");
             assert_eq!(error.details["reason"], "node restarted");
         }
     }
@@ -262,10 +331,11 @@ mod tests {
     #[test]
     fn credentials_that_are_gone_take_their_handles_along() {
         let (handles, sessions) = (Handles::default(), Sessions::default());
-        let own = opened(&handles, &sessions, "owner");
-        let other = opened(&handles, &sessions, "token:ci");
+        let (owner, other) = (client(&sessions, "cookie"), client(&sessions, "token:ci"));
+        let own = opened(&handles, &sessions, &owner);
+        let others = opened(&handles, &sessions, &other);
         assert_eq!(handles.forget(|principal| principal == "token:ci").len(), 1);
-        assert!(handles.find("owner", &own, 0).is_ok());
-        assert!(handles.find("token:ci", &other, 0).is_err());
+        assert!(handles.find(&owner, &own, 0).is_ok());
+        assert!(handles.find(&other, &others, 0).is_err());
     }
 }

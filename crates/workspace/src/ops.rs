@@ -212,6 +212,25 @@ fn decides_about_changes(op: Op) -> bool {
     )
 }
 
+/// Whether an operation changes code, or says what would come of that. While the node is on its way the image has only some of
+/// its classes: to a client, those that are not there yet would be none at all.
+fn changes_code(op: Op) -> bool {
+    matches!(
+        op,
+        Op::LoadFile
+            | Op::LoadSource
+            | Op::LoadTests
+            | Op::Unload
+            | Op::SaveMethod
+            | Op::TryMethod
+            | Op::SaveClass
+            | Op::RemoveMethod
+            | Op::RemoveClass
+            | Op::PrecheckMethod
+            | Op::RecheckImage
+    )
+}
+
 /// Whether an operation runs code of the image and can be interrupted.
 pub(crate) fn runs_code(op: Op) -> bool {
     matches!(op, Op::Eval | Op::RunEntry | Op::LoopRun | Op::Test | Op::TestAll)
@@ -235,7 +254,10 @@ async fn dispatch(
     request: &Request,
     sink: &Sink,
 ) -> Result<Reply, ErrorBody> {
-    if decides_about_changes(call.op) && matches!(workspace.image.phase(), Phase::Starting | Phase::Down) {
+    let is_client = caller.connection.is_some();
+    if (decides_about_changes(call.op) || is_client && changes_code(call.op))
+        && matches!(workspace.image.phase(), Phase::Starting | Phase::Down)
+    {
         return Err(workspace.image.down());
     }
     let deadline = Deadline::of(call);

@@ -39,6 +39,8 @@ pub(crate) struct Session {
     pub node_start: Cell<u64>,
     /// What asks for input gets its end.
     pub has_no_input: Cell<bool>,
+    /// It is of one node and no other: whoever has it counts on its variables.
+    pub ends_with_node: Cell<bool>,
     /// What its client may ask for again.
     pub kept: Option<RefCell<Kept>>,
     /// What its client last listened to.
@@ -93,6 +95,11 @@ impl Session {
             *self.outgoing.borrow_mut() = None;
             self.left.set(Some(Instant::now()));
         }
+    }
+
+    /// Whether a client has it.
+    pub(crate) fn is_attended(&self) -> bool {
+        self.connection.get().is_some()
     }
 
     pub(crate) fn is_busy(&self) -> bool {
@@ -218,6 +225,7 @@ impl Sessions {
             names: RefCell::new(Vec::new()),
             node_start: Cell::new(0),
             has_no_input: Cell::new(false),
+            ends_with_node: Cell::new(false),
             kept: newcomer.keeps.then(|| RefCell::new(Kept::beside(&self.kept))),
             listened: RefCell::default(),
             outgoing: RefCell::new(None),

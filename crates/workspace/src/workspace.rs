@@ -29,7 +29,7 @@ use crate::compile::CompilerPool;
 use crate::desk::Desk;
 use crate::disk::Disk;
 use crate::gate::{Gate, Outgoing};
-use crate::handles::{Handles, principal};
+use crate::handles::{self, Handles, principal};
 use crate::hosted_loop::LoopPlace;
 use crate::image::{Image, Phase};
 use crate::jobs::Jobs;
@@ -186,6 +186,9 @@ impl Workspace {
         let now = self.image.start_number();
         if session.node_start.get() == now {
             return Ok(());
+        }
+        if session.ends_with_node.get() && session.node_start.get() != 0 {
+            return Err(handles::node_restarted());
         }
         let arguments = terms::map([("kind", Term::binary(session.client.name()))]);
         self.image.call(&session.id, "session-start", arguments).await?;

@@ -1,7 +1,6 @@
 //! `beamtalk agents`: sessions in tmux, everything through the file tree.
 
 mod approvals;
-mod assist;
 mod attach;
 mod context;
 mod daemon;
@@ -11,7 +10,6 @@ mod mount;
 mod service;
 mod sessions;
 mod tokens;
-mod web;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -21,7 +19,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::exit::{Exit, usage_line};
-use context::{Client, Failure};
+use context::{Client, Failure, say};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -441,8 +439,8 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
             foreground,
         } => mount::mount(&client, &directory, kernel, foreground),
         Command::Umount { directory } => mount::umount(&client, &directory),
-        Command::Web { port } => web::run(client, port),
-        Command::Assist { no_start } => assist::run(&client, no_start),
+        Command::Web { port } => web(client, port),
+        Command::Assist { no_start } => daemon::assist(&client, no_start),
         Command::Unit { install } => service::unit(&client, install),
         Command::Doctor => service::doctor(&client),
         Command::Helpers => service::helpers(&client),
@@ -452,4 +450,17 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Drive { backend } => daemon::drive(&backend),
         Command::Probe => daemon::probe(),
     }
+}
+
+/// `agents web`: the page, at an address that is told.
+fn web(client: Client, port: u16) -> Result<Exit, Failure> {
+    let is_json = client.json;
+    beamtalk_agents::serve_page(client.into_reach(), port, |url, port| {
+        if is_json {
+            say(&serde_json::json!({"url": url, "port": port}).to_string())
+        } else {
+            say(url)
+        }
+    })?;
+    Ok(Exit::Success)
 }

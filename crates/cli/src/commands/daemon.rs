@@ -2,17 +2,11 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
-
 use std::sync::Arc;
-use std::time::Duration;
 
-use beamtalk_agents::{Door, Proof};
 use beamtalk_workspace::{AgentsDoor, DoorFault, StartOrder, StartReport};
 
 use crate::exit::Exit;
-
-/// How long the agents' daemon may take for one file operation.
-const AGENTS_PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -38,24 +32,13 @@ pub(crate) fn agents_door() -> AgentsDoor {
 }
 
 fn enter_agents() -> Result<beamtalk_ninep::Attachment, DoorFault> {
-    let fault = |door: Door| {
+    beamtalk_agents::enter().map_err(|door| {
         if door.is_denial() {
             DoorFault::Denied(door.to_string())
         } else {
             DoorFault::Unreachable(door.to_string())
         }
-    };
-    let (stream, namespace) =
-        beamtalk_agents::connect(&beamtalk_agents::candidates(), "agent").map_err(fault)?;
-    Door::enter(
-        stream,
-        Some(&namespace),
-        &Proof::AsNeeded,
-        "",
-        false,
-        Some(AGENTS_PATIENCE),
-    )
-    .map_err(fault)
+    })
 }
 
 /// One line to whoever waits, then silence: the pipe must not stay open for the daemon's whole life.

@@ -8,12 +8,12 @@ use beamtalk_project::build::Package;
 use beamtalk_project::files;
 use beamtalk_project::findings::{self, Counts, Policy};
 use beamtalk_project::lock::Locking;
+use beamtalk_project::site::{Kind, Site, entries};
 use beamtalk_project::source::Text;
 use beamtalk_syntax::diagnostic::Severity;
 
 use super::check::readable;
 use crate::exit::{Exit, Fault};
-use crate::site::{Kind, Site, entries};
 use crate::terminal::Terminal;
 
 #[derive(clap::Args)]

@@ -1,19 +1,16 @@
 //! `beamtalk docs`: the user guide, classes, methods and error codes, all from inside the binary.
 
-pub(crate) mod library;
-
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 
-use beamtalk_project::nearest::nearest;
+use beamtalk_project::library_pages as library;
+use beamtalk_repl::{Manual, Palette, markdown, pager};
+use beamtalk_syntax::nearest;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 
 use crate::exit::{Exit, Fault};
-use crate::repl::paint::Palette;
-use crate::repl::{help, table};
 use crate::terminal::Terminal;
-use crate::{markdown, pager};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -139,7 +136,7 @@ fn search(terminal: &mut Terminal, words: &str) -> anyhow::Result<Exit> {
             found.push((code.to_owned(), about.to_owned()));
         }
     }
-    for entry in table::COMMANDS {
+    for entry in beamtalk_repl::COMMANDS {
         let name = format!(":{}", entry.name);
         let lowered = format!("{name} {}", entry.about).to_lowercase();
         if words.iter().all(|word| lowered.contains(word)) {
@@ -172,15 +169,35 @@ pub(crate) fn page(topic: &str, selector: Option<&str>) -> Option<String> {
     if topic == "classes" && selector.is_none() {
         return Some(library::classes_page());
     }
-    if let Some(entry) = topic.strip_prefix(':').and_then(table::find) {
-        return Some(format!("# :{}\n\n{}\n", entry.name, help::about(entry)));
+    if let Some(entry) = topic.strip_prefix(':').and_then(beamtalk_repl::find) {
+        return Some(format!("# :{}\n\n{}\n", entry.name, beamtalk_repl::about(entry)));
     }
     library::page(topic, selector)
 }
 
-/// Is it the code of a finding?
-pub(crate) fn is_code(word: &str) -> bool {
-    codes().any(|(code, _)| code.eq_ignore_ascii_case(word))
+/// The guide, for `:help` of a session.
+pub(crate) struct Guide;
+
+impl Manual for Guide {
+    fn page(&self, topic: &str) -> Option<String> {
+        page(topic, None)
+    }
+
+    fn topics(&self) -> Vec<(&'static str, &'static str)> {
+        topics().collect()
+    }
+
+    fn codes(&self) -> Vec<&'static str> {
+        codes().map(|(code, _)| code).collect()
+    }
+
+    fn singletons(&self) -> &'static [(&'static str, &'static str)] {
+        library::SINGLETONS
+    }
+
+    fn subjects(&self) -> &'static [(&'static str, &'static str)] {
+        library::TOPICS
+    }
 }
 
 /// The pages of the guide, with one line about each.

@@ -4,13 +4,12 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use beamtalk_client::Endpoint;
+use beamtalk_client::{Endpoint, Place};
 use beamtalk_lsp::{Ended, Reach, Setup, Workspaces};
 use beamtalk_storage::{StateDirectory, WorkspaceId};
 
 use crate::exit::Exit;
 use crate::terminal::Terminal;
-use crate::workspace_link::Place;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {

@@ -4,28 +4,27 @@ mod check;
 mod check_http;
 mod clients;
 mod docs;
-mod door;
-mod execute;
 mod host;
 mod paths;
 mod project;
 mod rules;
 mod serve;
 mod service;
-mod tree;
+mod streams;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use beamtalk_mcp::{Settings, Way, listing};
+use beamtalk_agents::tools;
+use beamtalk_mcp::{Settings, Way, door, listing};
 use beamtalk_storage::StateDirectory;
 use serde_json::{Value, json};
 
 use crate::config::Config;
 use crate::exit::{Exit, Fault};
 use crate::terminal::Terminal;
-use crate::workspace_link::Place;
+use crate::workspace_link::find_place;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -83,6 +82,30 @@ impl Arguments {
         }
     }
 
+    /// How a client starts the server with what was given here; the project is said in its own way.
+    fn words(&self, workspace: Option<&str>) -> Vec<String> {
+        let ceiling = self.eval_ceiling.map(|seconds| seconds.to_string());
+        let mut words = vec!["mcp".to_owned(), "--start".to_owned()];
+        for (flag, value) in [
+            ("--workspace", workspace),
+            ("--policy", self.policy.as_deref()),
+            ("--toolsets", self.toolsets.as_deref()),
+            ("--eval-ceiling", ceiling.as_deref()),
+        ] {
+            words.extend(
+                value
+                    .map(|value| [flag.to_owned(), value.to_owned()])
+                    .into_iter()
+                    .flatten(),
+            );
+        }
+        words.extend(
+            self.allow_outside_project
+                .then(|| "--allow-outside-project".to_owned()),
+        );
+        words
+    }
+
     /// Whether this is a server, and not one of the questions about one.
     fn serves(&self) -> bool {
         !self.list_tools && !self.check
@@ -108,15 +131,25 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
             .map_err(|cause| Fault::usage("no_project", format!("{}: {cause}", project.display())))?;
     }
     if let Some(client) = &arguments.print_config {
-        return print_config(terminal, client);
+        return print_config(terminal, client, arguments);
     }
     if arguments.door.is_none()
         && arguments.serves()
-        && let Some(pipe) = door::find()
+        && let Some(pipe) = tools::own_door()
     {
-        return door::copy(&pipe, &arguments.asked());
+        let asked = arguments.asked();
+        let first = door::narrower(
+            asked.policy.as_deref(),
+            asked.toolsets.as_deref(),
+            asked.eval_ceiling_s,
+        );
+        return Ok(if tools::copy(&pipe, first) {
+            Exit::Success
+        } else {
+            Exit::Code(5)
+        });
     }
-    let place = Place::find(terminal, None)?;
+    let place = find_place(terminal, None)?;
     let config = Config::of(&place.state)?;
     let mut rules = rules::Rules::new(&arguments.asked(), &config.mcp, &place.root)?;
     if arguments.door.is_some() {
@@ -145,9 +178,10 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
 }
 
 /// The settings of a client; where the workspace serves HTTP, those for that are told beside.
-fn print_config(terminal: &mut Terminal, client: &str) -> anyhow::Result<Exit> {
-    terminal.print(clients::snippet(client, &std::env::current_exe()?)?)?;
-    let served = Place::find(terminal, None)
+fn print_config(terminal: &mut Terminal, client: &str, arguments: &Arguments) -> anyhow::Result<Exit> {
+    let words = arguments.words(terminal.workspace.as_deref());
+    terminal.print(clients::snippet(client, &std::env::current_exe()?, &words)?)?;
+    let served = find_place(terminal, None)
         .ok()
         .and_then(|place| check_http::served(&place));
     if let Some(http) = served.and_then(|address| clients::http_snippet(client, address)) {

@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use beamtalk_agents::{Door, Proof, Trust, candidates, connect, connect_to};
 use beamtalk_ninep::{Attachment, Client, Error, File, NOTAG, Stat};
+use beamtalk_repl::harmless::{Sink, harmless};
 use clap::{Args, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::Exit;
-use crate::harmless::{Sink, harmless};
 
 #[derive(Args)]
 pub(crate) struct Arguments {

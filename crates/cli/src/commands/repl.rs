@@ -4,23 +4,20 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
 
-use beamtalk_client::Greeting;
+use beamtalk_client::{Greeting, Place};
 use beamtalk_project::Network;
+use beamtalk_repl::{
+    About, Arrival, Dial, Dialed, History, Life, Link, Opening, Output, Palette, Screen, Source,
+};
 use beamtalk_workspace::StartOptions;
 
+use crate::commands::docs::Guide;
 use crate::commands::workspace::{defaults, flags_of_last_start, warn_without_effect};
 use crate::config::Config;
-use crate::exit::Exit;
-use crate::repl::batch::{self, Source};
-use crate::repl::greeting::{About, Arrival};
-use crate::repl::history::History;
-use crate::repl::interactive;
-use crate::repl::link::{Dial, Dialed, Life, Link};
-use crate::repl::paint::Palette;
-use crate::repl::screen::Screen;
+use crate::exit::{Exit, Fault, ended};
 use crate::start_flags::StartFlags;
 use crate::terminal::Terminal;
-use crate::workspace_link::{Found, Place, Trust, connect, not_running, refused};
+use crate::workspace_link::{Found, Trust, find_or_start, find_place, launch};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -57,7 +54,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Result<Exit> {
-    let place = Place::find(terminal, None)?;
+    let place = find_place(terminal, None)?;
     let config = Config::of(&place.state)?;
     let options = arguments.start.options(defaults(&place, config.start)?)?;
     let is_ephemeral = arguments.ephemeral || (config.is_ephemeral && !options.persistent);
@@ -75,16 +72,16 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Resu
         &arguments.start,
         &options,
         is_ephemeral,
-        |terminal, link, reached| match source {
-            Some(source) => batch::run(link, screen(terminal), source, None, reached.arrival()),
-            None => at_terminal(terminal, link, reached),
+        |opening, reached| match source {
+            Some(source) => opening.evaluate(source).map_err(ended),
+            None => at_terminal(opening, reached),
         },
     )
 }
 
 pub(crate) fn run_eval(terminal: &mut Terminal, arguments: EvalArguments) -> anyhow::Result<Exit> {
     let flags = StartFlags::of_environment()?;
-    let place = Place::find(terminal, None)?;
+    let place = find_place(terminal, None)?;
     let options = flags.options(defaults(&place, Config::of(&place.state)?.start)?)?;
     let source = Source::Expressions(vec![arguments.expression].into_iter());
     in_workspace(
@@ -93,14 +90,9 @@ pub(crate) fn run_eval(terminal: &mut Terminal, arguments: EvalArguments) -> any
         &flags,
         &options,
         arguments.ephemeral,
-        |terminal, link, reached| {
-            batch::run(
-                link,
-                screen(terminal),
-                source,
-                arguments.timeout,
-                reached.arrival(),
-            )
+        |mut opening, _| {
+            opening.time_limit = arguments.timeout;
+            opening.evaluate(source).map_err(ended)
         },
     )
 }
@@ -111,16 +103,6 @@ struct Reached {
     found: Found,
 }
 
-impl Reached {
-    fn arrival(&self) -> Arrival {
-        if self.found.started.is_some() {
-            Arrival::Started
-        } else {
-            Arrival::Attached
-        }
-    }
-}
-
 /// Find or start the workspace, work in it, and stop it again when it was for this command only.
 fn in_workspace(
     terminal: &mut Terminal,
@@ -128,10 +110,10 @@ fn in_workspace(
     flags: &StartFlags,
     options: &StartOptions,
     is_ephemeral: bool,
-    work: impl FnOnce(&mut Terminal, Link, &Reached) -> anyhow::Result<Exit>,
+    work: impl FnOnce(Opening, &Reached) -> anyhow::Result<Exit>,
 ) -> anyhow::Result<Exit> {
     let place = Arc::new(place);
-    let found = place.find_or_start(terminal, options)?;
+    let found = find_or_start(&place, terminal, options)?;
     if found.started.is_none() && *flags != StartFlags::default() {
         warn_without_effect(terminal, &place, flags)?;
     }
@@ -141,14 +123,18 @@ fn in_workspace(
         place: reached.place.clone(),
         network: terminal.network,
     };
-    let ended = Link::open(Box::new(dial)).and_then(|link| work(terminal, link, &reached));
+    let arrival = match reached.found.started {
+        Some(_) => Arrival::Started,
+        None => Arrival::Attached,
+    };
+    let ended = opening(terminal, Box::new(dial), arrival).and_then(|opening| work(opening, &reached));
     if stops {
         reached.place.stop("stop", false)?;
     }
     ended
 }
 
-fn at_terminal(terminal: &mut Terminal, link: Link, reached: &Reached) -> anyhow::Result<Exit> {
+fn at_terminal(opening: Opening, reached: &Reached) -> anyhow::Result<Exit> {
     let Reached { place, found } = reached;
     let started = found.started.as_ref();
     let about = About {
@@ -156,22 +142,30 @@ fn at_terminal(terminal: &mut Terminal, link: Link, reached: &Reached) -> anyhow
         discovered_from: (!place.is_named).then(|| place.root.display().to_string()),
         is_first: started.is_some_and(|report| report.is_first),
     };
-    let palette = palette(terminal);
-    let kept = place.state.create_workspace(&place.id).map_err(refused)?;
-    let history = History::open(Some(kept.directory().clone())).map_err(refused)?;
-    interactive::run(terminal, palette, link, &about, reached.arrival(), history)
+    let kept = place.state.create_workspace(&place.id).map_err(Fault::from)?;
+    let history = History::open(Some(kept.directory().clone())).map_err(Fault::from)?;
+    opening.interact(&about, history).map_err(ended)
 }
 
-pub(crate) fn palette(terminal: &Terminal) -> Palette {
-    if terminal.paints_output() {
+/// Connect, for a session on the streams of this command.
+pub(crate) fn opening(terminal: &Terminal, dial: Box<dyn Dial>, arrival: Arrival) -> anyhow::Result<Opening> {
+    let palette = if terminal.paints_output() {
         Palette::Colored
     } else {
         Palette::Plain
-    }
-}
-
-pub(crate) fn screen(terminal: &Terminal) -> Screen {
-    Screen::new(palette(terminal), terminal.is_json())
+    };
+    let output = match terminal.output {
+        _ if terminal.is_json() => Output::Json,
+        _ if terminal.is_quiet => Output::Quiet,
+        _ => Output::Text,
+    };
+    Ok(Opening {
+        link: Link::open(dial).map_err(ended)?,
+        screen: Screen::new(palette, output),
+        manual: &Guide,
+        arrival,
+        time_limit: None,
+    })
 }
 
 /// Reaches the workspace of this user; where it is and its cookie are read at each try.
@@ -182,17 +176,11 @@ struct LocalDial {
 
 impl Dial for LocalDial {
     fn dial<'a>(&'a self, resume: Option<&'a str>) -> Dialed<'a> {
-        Box::pin(async move {
-            let place = &self.place;
-            let info = place
-                .running()?
-                .ok_or_else(|| not_running(format!("workspace '{}' is not running", place.id)))?;
-            let greeting = Greeting {
-                client: "repl",
-                resume,
-            };
-            connect(place, &info, greeting).await
-        })
+        let greeting = Greeting {
+            client: "repl",
+            resume,
+        };
+        Box::pin(self.place.dial(greeting))
     }
 
     fn life(&self) -> Life {
@@ -202,14 +190,20 @@ impl Dial for LocalDial {
         }
     }
 
+    fn revive(&self) -> Result<Vec<String>, String> {
+        self.start_again().map_err(|error| format!("{error:#}"))
+    }
+}
+
+impl LocalDial {
     /// As it was started the last time, whoever did that.
-    fn revive(&self) -> anyhow::Result<Vec<String>> {
+    fn start_again(&self) -> anyhow::Result<Vec<String>> {
         let options = match flags_of_last_start(&self.place)? {
             Some(options) => options,
             None => Config::of(&self.place.state)?.start,
         };
         let mut terminal = Terminal::silent(self.network);
-        let found = self.place.launch(&mut terminal, &options, Trust::Everything)?;
+        let found = launch(&self.place, &mut terminal, &options, Trust::Everything)?;
         Ok(found.started.map(|report| report.notices).unwrap_or_default())
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::exit::{Exit, Fault};
 use crate::terminal::Terminal;
-use crate::workspace_link::Place;
+use crate::workspace_link::find_place;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -82,7 +82,7 @@ fn init(terminal: &mut Terminal, force: bool) -> anyhow::Result<Exit> {
 }
 
 fn issue(terminal: &mut Terminal, subject: &Issue) -> anyhow::Result<Exit> {
-    let place = Place::find(terminal, None)?;
+    let place = find_place(terminal, None)?;
     let subject = match subject {
         Issue::Server { hosts } => Subject::Server {
             workspace: place.id.to_string(),

@@ -3,6 +3,7 @@
 
 use std::process::Stdio;
 
+use beamtalk_client::control_answer;
 use beamtalk_storage::SessionName;
 use serde_json::json;
 
@@ -11,7 +12,7 @@ use crate::config::Config;
 use crate::exit::{Exit, Fault};
 use crate::start_flags::StartFlags;
 use crate::terminal::Terminal;
-use crate::workspace_link::{Place, control_answer, refused};
+use crate::workspace_link::{find_or_start, find_place};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -30,10 +31,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
-    let place = Place::find(terminal, None)?;
+    let place = find_place(terminal, None)?;
     let options =
         StartFlags::of_environment()?.options(defaults(&place, Config::of(&place.state)?.start)?)?;
-    place.find_or_start(terminal, &options)?;
+    find_or_start(&place, terminal, &options)?;
     let (mut control, info) = place.require_control()?;
     let role = if arguments.observer { "observer" } else { "owner" };
     let request = json!({"op": "login-token", "role": role, "plain_host": arguments.plain_host});
@@ -55,13 +56,13 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         }
         return Ok(Exit::Success);
     }
-    let session = SessionName::parse(&info.session).map_err(refused)?;
-    let run = place.state.create_run_directory(&session).map_err(refused)?;
+    let session = SessionName::parse(&info.session).map_err(Fault::from)?;
+    let run = place.state.create_run_directory(&session).map_err(Fault::from)?;
     // Whatever earlier page is still there was used, or is too old.
-    run.remove_login_pages().map_err(refused)?;
+    run.remove_login_pages().map_err(Fault::from)?;
     let file = run
         .write_login_page(page(site, token).as_bytes())
-        .map_err(refused)?;
+        .map_err(Fault::from)?;
     if arguments.no_open {
         terminal.status("Open this file in a browser within 60 s; it works once.");
         if terminal.is_json() {
@@ -87,7 +88,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
             Ok(Exit::Success)
         }
         _ => {
-            run.remove_login_pages().map_err(refused)?;
+            run.remove_login_pages().map_err(Fault::from)?;
             Err(Fault::failure("no_browser", "no browser could be opened")
                 .with_hint("beamtalk web --print-url, or --no-open and open the file yourself")
                 .into())

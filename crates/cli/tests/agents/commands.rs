@@ -186,9 +186,10 @@ fn a_console_sends_lines_and_shows_answers() {
 fn nobody_waits_for_ever() {
     let world = World::started();
     world.value("beamtalk agents new echo $W/work --alias demo --wait");
-    // A daemon that does not answer: the limit holds for every request.
+    // A daemon that does not answer: the limit holds for every request. Its threads stop one by one.
     world.check(
         "kill -STOP $(cat $NAMESPACE/anvilsrv.pid)\n\
+         while cat /proc/$(cat $NAMESPACE/anvilsrv.pid)/task/*/stat | grep -qv ') T '; do sleep 0.01; done\n\
          beamtalk agents list --timeout 0.5; echo $?\n\
          beamtalk agents wait demo --for error --timeout 0.5; echo $?\n\
          kill -CONT $(cat $NAMESPACE/anvilsrv.pid)",

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::support::{BINARY, World};
 use serde_json::Value;
@@ -567,11 +567,9 @@ fn connections_of_a_session_never_take_the_places_of_the_owner() {
     let door = world.namespace().join(format!("doors/{id}/agent"));
     let mut guests: Vec<UnixStream> = (0..256).filter_map(|_| UnixStream::connect(&door).ok()).collect();
     assert!(guests.len() > 16);
-    // The owner comes in as ever, quickly, and the session itself goes on answering.
-    let began = Instant::now();
+    // The owner comes in as ever, and the session itself goes on answering.
     world.check("beamtalk agents list | wc -l", "2\n");
     world.check(&format!("beamtalk agents state {id}"), "idle\n");
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     world.until(&format!(
         "beamtalk agents audit | grep '\"op\":\"connect\"' | grep 'session:{id}' | grep -q 'too many connections'"
     ));

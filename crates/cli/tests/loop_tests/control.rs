@@ -28,6 +28,15 @@ fn process(place: &Place, name: &str) -> Value {
         .clone()
 }
 
+/// Until the last line that `web` writes by itself is kept.
+fn wait_for_lines(place: &Place) {
+    wait_for("the lines", || {
+        text(&place.cli(&["logs", "web"]).stdout)
+            .contains("line-5")
+            .then_some(())
+    });
+}
+
 #[test]
 fn one_process_is_started_stopped_and_restarted() {
     let place = Place::new(TWO);
@@ -58,11 +67,7 @@ fn one_process_is_started_stopped_and_restarted() {
 fn the_output_of_one_process_can_be_read_and_followed() {
     let place = Place::new(TWO);
     let run = place.start();
-    wait_for("the lines", || {
-        text(&place.cli(&["logs", "web"]).stdout)
-            .contains("line-5")
-            .then_some(())
-    });
+    wait_for_lines(&place);
     let output = place.cli(&["logs", "web", "--tail", "2"]);
     assert_eq!(text(&output.stdout), "line-4\nline-5\n");
     assert_eq!(place.cli(&["logs", "nobody"]).status.code(), Some(1));
@@ -188,11 +193,7 @@ fn output_is_kept_in_a_file_that_is_no_change() {
 fn the_terminal_view_shows_and_steers() {
     let place = Place::new(TWO);
     let run = place.start();
-    wait_for("the lines", || {
-        text(&place.cli(&["logs", "web"]).stdout)
-            .contains("line-5")
-            .then_some(())
-    });
+    wait_for_lines(&place);
     let mut view = place.terminal(&["ui"]);
     view.wait_for("PROCESS");
     view.wait_for("web");

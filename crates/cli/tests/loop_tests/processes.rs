@@ -31,10 +31,7 @@ workflow.go.steps = [{ action = "stop_process", process = "tree" }, { action = "
     let began = Instant::now();
     run.wait_count("stubborn gone", 1);
     let took = began.elapsed();
-    assert!(
-        took > Duration::from_millis(4400) && took < Duration::from_secs(8),
-        "{took:?}"
-    );
+    assert!(took > Duration::from_millis(4400), "{took:?}");
     holds_for(Duration::from_millis(700), "neither is restarted", || {
         run.count("started process tree") == 1
     });
@@ -53,24 +50,33 @@ workflow.go.steps = [{ action = "restart_process", process = "crash" }]
     let run = place.start();
     place.wait_lines("starts", 4);
     run.wait_log("restarting process crash in 4000 ms (attempt 4)");
-    let began = Instant::now();
     touch(&place.path("go"));
     place.wait_lines("starts", 6);
-    assert!(
-        began.elapsed() < Duration::from_millis(3500),
-        "a start on request does not wait for the delay"
-    );
     let starts: Vec<f64> = place
         .read("starts")
         .lines()
         .map(|line| line.parse::<f64>().unwrap() / 1e9)
         .collect();
     let gaps: Vec<f64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    for (gap, expected) in gaps.iter().zip([0.5, 1.0, 2.0]) {
-        assert!((gap - expected).abs() < expected * 0.3 + 0.25, "{gaps:?}");
+    // None comes before its time; how long after is the machine's.
+    for (gap, delay) in gaps.iter().zip([0.5, 1.0, 2.0]).chain([(&gaps[4], 0.5)]) {
+        assert!(*gap > delay - 0.02, "{gaps:?}");
     }
-    assert!((gaps[4] - 0.5).abs() < 0.4, "the sequence begins anew: {gaps:?}");
-    assert!(run.log().contains("process crash exited with exit status: 3"));
+    // The one on request did not wait for the delay, which would have made it attempt 5; the sequence begins anew.
+    let log = run.log();
+    let delays: Vec<&str> = log
+        .lines()
+        .filter_map(|line| Some(line.split_once("restarting process crash in ")?.1))
+        .take(5)
+        .collect();
+    let attempts = [
+        "500 ms (attempt 1)",
+        "1000 ms (attempt 2)",
+        "2000 ms (attempt 3)",
+        "4000 ms (attempt 4)",
+    ];
+    assert_eq!(delays, [&attempts[..], &attempts[..1]].concat());
+    assert!(log.contains("process crash exited with exit status: 3"));
     run.stop();
 }
 

@@ -263,6 +263,29 @@ fn changes_that_wait_are_asked_about_once() {
     place.stop();
 }
 
+/// A yes is for what was shown, not for what was put off before.
+#[test]
+fn only_what_is_shown_is_installed() {
+    let place = left_behind();
+    let screen = Screen::open(&place, "NO_COLOR=1 beamtalk repl");
+    screen.wait_for_last("install, later, discard?");
+    screen.line("later");
+    screen.evaluate("Lamp class >> lux => 9", "Lamp class>>lux (pending");
+    kill(&place, "pid");
+    screen.wait_for("3  Lamp class>>lux (by human s-");
+    screen.wait_for_last("install, later, discard?");
+    screen.line("install");
+    screen.wait_for("Installed Lamp class>>lux");
+    screen.evaluate("#(Lamp watt, Lamp lux)", "\n#(4, 9)\n");
+    assert!(
+        !screen.shown().contains("Installed Lamp class>>watt"),
+        "{}",
+        screen.shown()
+    );
+    drop(screen);
+    place.stop();
+}
+
 /// What is no answer was typed ahead, for the prompt; a letter may be a variable.
 #[test]
 fn lines_typed_ahead_do_not_answer_the_question() {
@@ -309,7 +332,8 @@ fn a_workspace_started_again_gives_the_typed_lines_back_and_asks_when_they_are_d
     screen.text("Lamp wa");
     screen.wait_for_last("> Lamp wa");
     kill(&place, "pid");
-    screen.wait_for_count("The workspace had stopped; started again.", 2);
+    // The last of what is said above the line that is being typed; later it could come between the line and its answer.
+    screen.wait_for_count("Reconnected (new session; bindings are gone).", 2);
     screen.wait_for_last("> Lamp wa");
     screen.text("tt");
     screen.keys(&["Enter"]);
@@ -319,6 +343,41 @@ fn a_workspace_started_again_gives_the_typed_lines_back_and_asks_when_they_are_d
     screen.wait_for("Discarded");
     screen.wait_for_last("> ");
     screen.evaluate(":changes", "No changes");
+    drop(screen);
+    place.stop();
+}
+
+/// What was pasted counts on what stood before it: in another session nothing of the rest is evaluated.
+#[test]
+fn the_rest_of_a_paste_is_not_evaluated_in_another_session() {
+    let place = Place::with_project();
+    let screen = Screen::repl(&place);
+    let marks = ["one", "two"].map(|name| place.directory().join(name));
+    let write =
+        |mark: &std::path::Path| format!("(File writeAll: \"{}\" contents: \"ran\") isOk", mark.display());
+    screen.paste(&format!(
+        "Work >> half => 1\n{}. Timer sleep: 60000\n{}\n7 * 7\n",
+        write(&marks[0]),
+        write(&marks[1])
+    ));
+    screen.wait_for_last("..> ");
+    screen.keys(&["Enter"]);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !marks[0].exists() {
+        assert!(std::time::Instant::now() < deadline, "{}", screen.shown());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    kill(&place, "pid");
+    screen.wait_for("2 pasted inputs were not evaluated");
+    screen.wait_for_last("install, later, discard?");
+    screen.keys(&["C-c"]);
+    screen.wait_for("Cancelled");
+    screen.evaluate("6 * 7", "\n42\n");
+    assert!(
+        !marks[1].exists() && !screen.shown().contains("\n49\n"),
+        "{}",
+        screen.shown()
+    );
     drop(screen);
     place.stop();
 }

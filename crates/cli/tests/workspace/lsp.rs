@@ -198,9 +198,19 @@ fn an_editor_sees_actors_and_unflushed_changes_and_flushes_them() {
         "textDocument": {"uri": editor.uri("src/lamp.bt")},
         "position": {"line": line, "character": LAMP.lines().nth(line).and_then(|text| text.find("on")).expect("on")},
     });
-    let hover = editor.request("textDocument/hover", here).expect("a hover");
-    let told = hover["contents"]["value"].as_str().expect("a text");
-    assert!(told.ends_with("*Observed: `False` in 2 of 2 actors*"), "{told}");
+    // It tells what it sees in a tenth of a second: on a busy machine that may be fewer, or none.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let hover = editor
+            .request("textDocument/hover", here.clone())
+            .expect("a hover");
+        let told = hover["contents"]["value"].as_str().expect("a text").to_owned();
+        if told.ends_with("*Observed: `False` in 2 of 2 actors*") {
+            break;
+        }
+        let is_partial = told.ends_with("*Observed: `False` in 1 of 2 actors*") || !told.contains("Observed");
+        assert!(is_partial && Instant::now() < deadline, "{told}");
+    }
     // The source as the image has it is a document.
     let live = editor.request("beamtalk/fetchContent", json!({"uri": "beamtalk-live:/Lamp"}));
     assert!(

@@ -12,6 +12,8 @@ mod http;
 mod policies;
 #[path = "mcp/protocol.rs"]
 mod protocol;
+#[path = "mcp/streams.rs"]
+mod streams;
 #[path = "mcp/tasks.rs"]
 mod tasks;
 #[path = "mcp/tools.rs"]
@@ -140,7 +142,13 @@ impl Mcp {
 
     pub(crate) fn legacy(&mut self, method: &str, params: Value) -> Value {
         let id = self.send_plain(method, params);
-        let answer = self.message();
+        // An old client is told unasked what changed.
+        let answer = loop {
+            let message = self.message();
+            if message.get("method").is_none() {
+                break message;
+            }
+        };
         assert_eq!(answer["id"], id, "{answer}");
         answer
     }

@@ -80,20 +80,15 @@ impl Checker<'_> {
         let ExpressionKind::List { tail: Some(tail), .. } = &expression.kind else {
             return;
         };
-        let is_other = matches!(
-            crate::resolve::unparenthesized(tail).kind,
-            ExpressionKind::Integer(_)
-                | ExpressionKind::Float(_)
-                | ExpressionKind::Character(_)
-                | ExpressionKind::String(_)
-                | ExpressionKind::Symbol(_)
-                | ExpressionKind::Nil
-                | ExpressionKind::True
-                | ExpressionKind::False
-                | ExpressionKind::Array(_)
-                | ExpressionKind::Dictionary(_)
-                | ExpressionKind::Block(_)
-        );
+        let kind = &crate::resolve::unparenthesized(tail).kind;
+        let is_other = kind.is_scalar()
+            || matches!(
+                kind,
+                ExpressionKind::String(_)
+                    | ExpressionKind::Array(_)
+                    | ExpressionKind::Dictionary(_)
+                    | ExpressionKind::Block(_)
+            );
         if is_other {
             let message = "improper list: what follows `|` must be a List";
             self.diagnostics.push(

@@ -145,14 +145,8 @@ fn effect_free(linter: &Linter<'_>, body: &[ast::Statement], out: &mut Vec<Diagn
 fn is_pure(linter: &Linter<'_>, node: &Expression) -> bool {
     let all = |nodes: &[Expression]| nodes.iter().all(|node| is_pure(linter, node));
     match &node.kind {
-        ExpressionKind::Integer(_)
-        | ExpressionKind::Float(_)
-        | ExpressionKind::Character(_)
-        | ExpressionKind::Symbol(_)
-        | ExpressionKind::Nil
-        | ExpressionKind::True
-        | ExpressionKind::False
-        | ExpressionKind::Variable(_)
+        scalar if scalar.is_scalar() => true,
+        ExpressionKind::Variable(_)
         | ExpressionKind::SelfReference
         | ExpressionKind::Field(_)
         | ExpressionKind::Block(_) => true,
@@ -171,15 +165,7 @@ fn is_pure(linter: &Linter<'_>, node: &Expression) -> bool {
                 && is_pure(linter, &send.receiver)
                 && is_pure(linter, argument)
         }
-        ExpressionKind::ClassName(_)
-        | ExpressionKind::Super
-        | ExpressionKind::ForeignField { .. }
-        | ExpressionKind::Cascade { .. }
-        | ExpressionKind::Match { .. }
-        | ExpressionKind::Assign { .. }
-        | ExpressionKind::Return(_)
-        | ExpressionKind::Primitive { .. }
-        | ExpressionKind::Error => false,
+        _ => false,
     }
 }
 

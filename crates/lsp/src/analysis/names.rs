@@ -6,9 +6,10 @@
 
 use beamtalk_syntax::ast::{
     self, Class, ClassRef, Expression, ExpressionKind, Head, Item, Message, Method, Name, Parameter, Pattern,
-    PatternKind, Protocol, SlotKeyword, Statement, StringPart, Target, Type, TypeKind, TypeParameter, Unit,
+    PatternKind, Protocol, SlotKeyword, Statement, Target, Type, TypeKind, TypeParameter, Unit,
 };
 use beamtalk_syntax::span::Span;
+use beamtalk_syntax::walk::{self, Part};
 use ecow::EcoString;
 
 /// The class whose method a name stands in, and the side of it.
@@ -116,6 +117,15 @@ pub(crate) fn at(names: &[Occurrence], offset: u32) -> Option<&Occurrence> {
     names.iter().find(covers).or_else(|| names.iter().rfind(ends))
 }
 
+/// The variable whose name stands there, and where it is declared.
+pub(crate) fn local_at(names: &[Occurrence], offset: u32) -> Option<(&Occurrence, &EcoString, Span)> {
+    let found = at(names, offset)?;
+    match &found.meaning {
+        Meaning::Local { name, declared } => Some((found, name, *declared)),
+        _ => None,
+    }
+}
+
 struct Local {
     name: EcoString,
     declared: Span,
@@ -134,16 +144,19 @@ struct Collector<'a> {
 
 impl Collector<'_> {
     fn add(&mut self, span: Span, meaning: Meaning, role: Role) {
-        if !(self.is_wanted)(&meaning) {
-            return;
+        self.push(span, meaning, role, false);
+    }
+
+    fn push(&mut self, span: Span, meaning: Meaning, role: Role, is_parameter: bool) {
+        if (self.is_wanted)(&meaning) {
+            self.found.push(Occurrence {
+                span,
+                meaning,
+                role,
+                owner: self.owner.clone(),
+                is_parameter,
+            });
         }
-        self.found.push(Occurrence {
-            span,
-            meaning,
-            role,
-            owner: self.owner.clone(),
-            is_parameter: false,
-        });
     }
 
     fn item(&mut self, item: &Item) {
@@ -274,30 +287,24 @@ impl Collector<'_> {
 
     fn annotation(&mut self, annotation: &Type) {
         match &annotation.kind {
-            TypeKind::Named { class, arguments } => {
-                if class.package.is_none() && self.type_parameters.contains(&class.name.text) {
-                    let meaning = Meaning::TypeParameter(class.name.text.clone());
-                    self.add(class.name.span, meaning, Role::Read);
-                } else {
-                    self.class_ref(class, Role::Read);
-                }
-                for argument in arguments {
-                    self.annotation(argument);
-                }
+            TypeKind::Named { class, arguments }
+                if class.package.is_none() && self.type_parameters.contains(&class.name.text) =>
+            {
+                let meaning = Meaning::TypeParameter(class.name.text.clone());
+                self.add(class.name.span, meaning, Role::Read);
+                arguments.iter().for_each(|argument| self.annotation(argument));
             }
-            TypeKind::ClassOf(class) => self.class_ref(class, Role::Read),
-            TypeKind::Union(members) | TypeKind::Intersection(members) | TypeKind::Difference(members) => {
-                for member in members {
-                    self.annotation(member);
-                }
-            }
-            TypeKind::SelfType
-            | TypeKind::SelfClass
-            | TypeKind::Symbol(_)
-            | TypeKind::Nil
-            | TypeKind::True
-            | TypeKind::False
-            | TypeKind::Error => {}
+            _ => walk::type_parts(annotation, &mut |part| self.part(part, Binding::New)),
+        }
+    }
+
+    /// A part of a type or a pattern that means nothing more than it does elsewhere.
+    fn part(&mut self, part: Part<'_>, binding: Binding) {
+        match part {
+            Part::Type(inner) => self.annotation(inner),
+            Part::Class(class) => self.class_ref(class, Role::Read),
+            Part::Pattern(inner) => self.pattern(inner, binding),
+            Part::Binding(_) | Part::Expression(_) | Part::Statements(_) => {}
         }
     }
 
@@ -335,16 +342,7 @@ impl Collector<'_> {
             name: name.clone(),
             declared,
         };
-        if !(self.is_wanted)(&meaning) {
-            return;
-        }
-        self.found.push(Occurrence {
-            span,
-            meaning,
-            role,
-            owner: self.owner.clone(),
-            is_parameter,
-        });
+        self.push(span, meaning, role, is_parameter);
     }
 
     fn visible(&self, name: &str) -> Option<(Span, bool)> {
@@ -422,36 +420,7 @@ impl Collector<'_> {
                 annotation,
                 value,
             } => self.assignment(target, annotation.as_ref(), value),
-            ExpressionKind::String(parts) => {
-                for part in parts {
-                    if let StringPart::Interpolation(value) = part {
-                        self.expression(value);
-                    }
-                }
-            }
-            ExpressionKind::List { elements, tail } => {
-                elements.iter().for_each(|element| self.expression(element));
-                if let Some(tail) = tail {
-                    self.expression(tail);
-                }
-            }
-            ExpressionKind::Array(elements) => elements.iter().for_each(|element| self.expression(element)),
-            ExpressionKind::Dictionary(pairs) => {
-                for (key, value) in pairs {
-                    self.expression(key);
-                    self.expression(value);
-                }
-            }
-            ExpressionKind::Return(inner) | ExpressionKind::Parenthesized(inner) => self.expression(inner),
-            ExpressionKind::Integer(_)
-            | ExpressionKind::Float(_)
-            | ExpressionKind::Character(_)
-            | ExpressionKind::Symbol(_)
-            | ExpressionKind::Nil
-            | ExpressionKind::True
-            | ExpressionKind::False
-            | ExpressionKind::Primitive { .. }
-            | ExpressionKind::Error => {}
+            _ => walk::inner(node, &mut |inner| self.expression(inner)),
         }
     }
 
@@ -529,19 +498,12 @@ impl Collector<'_> {
                 self.bind(name, binding);
                 self.class_ref(class, Role::Read);
             }
-            PatternKind::Tuple(elements) => elements.iter().for_each(|one| self.pattern(one, binding)),
             PatternKind::List { elements, rest } | PatternKind::Array { elements, rest } => {
                 elements.iter().for_each(|one| self.pattern(one, binding));
                 if let Some(rest) = rest {
                     self.bind(rest, binding);
                 }
             }
-            PatternKind::Dictionary(pairs) => {
-                for (_, value) in pairs {
-                    self.pattern(value, binding);
-                }
-            }
-            PatternKind::ResultOk(inner) | PatternKind::ResultError(inner) => self.pattern(inner, binding),
             PatternKind::Binary(segments) => {
                 for segment in segments {
                     if let Some(ast::SegmentSize::Variable(size)) = &segment.size
@@ -552,16 +514,7 @@ impl Collector<'_> {
                     self.bind(&segment.name, binding);
                 }
             }
-            PatternKind::Wildcard
-            | PatternKind::Integer(_)
-            | PatternKind::Float(_)
-            | PatternKind::Character(_)
-            | PatternKind::String(_)
-            | PatternKind::Symbol(_)
-            | PatternKind::Nil
-            | PatternKind::True
-            | PatternKind::False
-            | PatternKind::Error => {}
+            _ => walk::pattern_parts(pattern, &mut |part| self.part(part, binding)),
         }
     }
 

@@ -13,6 +13,7 @@ mod world;
 
 use std::cell::Cell;
 use std::convert::Infallible;
+use std::io::Read;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -58,10 +59,12 @@ async fn talk() {
     );
     let (sender, mut lines) = mpsc::channel(16);
     std::thread::spawn(move || {
-        let mut reader = LineReader::new(std::io::stdin().lock());
-        while let Ok(Some(line)) = reader.read() {
-            if sender.blocking_send(line).is_err() {
-                break;
+        let (mut reader, mut bytes) = (LineReader::default(), vec![0; 64 * 1024]);
+        while let Ok(length @ 1..) = std::io::stdin().read(&mut bytes) {
+            for line in reader.take(bytes.get(..length).unwrap_or_default()) {
+                if sender.blocking_send(line).is_err() {
+                    return;
+                }
             }
         }
     });

@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use beamtalk_wire::ErrorBody;
+use beamtalk_wire::escape;
 use serde_json::{Map, Value, json};
 
 use super::tasks::Order;
@@ -11,7 +12,7 @@ use super::{hold, questions, tasks, text};
 use crate::arguments::{self, nearest};
 use crate::capabilities::Era;
 use crate::confirmation::{Effect, KEY, Question, fingerprint, is_yes};
-use crate::data::{escape, redact};
+use crate::data::redact;
 use crate::fit::{RESULT_BYTES, fit};
 use crate::hints::advised;
 use crate::host::{Host, HostError, failure};
@@ -286,7 +287,7 @@ fn guard<H: Host>(
     given: &Map<String, Value>,
 ) -> Result<(), HostError> {
     let settings = &session.settings;
-    arguments::check(&tools::schemas(tool.name)["input"], given).map_err(Box::new)?;
+    arguments::check(&tools::input_schema(tool.name), given).map_err(Box::new)?;
     let deeds = tool.deeds(given, session.host.own_session().as_deref());
     let rate = session.common.rate.borrow_mut().take(
         Instant::now(),
@@ -309,8 +310,21 @@ fn guard<H: Host>(
         None => format!("the policy '{}' does not allow '{}'", settings.policy, tool.name),
     };
     let by = settings.narrowed_by.unwrap_or(NarrowedBy::User);
+    let hint = match (denied, by) {
+        (Some(_), _) => "the person can allow it: deny-tools in [mcp] of config.toml or beamtalk.toml",
+        (None, NarrowedBy::User) => {
+            "the person can allow it: --policy, and max-policy in [mcp] of the user's config.toml"
+        }
+        (None, NarrowedBy::Project) => {
+            "the person can allow it: policy in [mcp] of the project's beamtalk.toml"
+        }
+        (None, NarrowedBy::Token) => {
+            "the person can make a token that allows it: beamtalk workspace token create NAME --mcp POLICY"
+        }
+        (None, NarrowedBy::Role) => "the role of the agent's session allows no more",
+    };
     let error = failure("policy_denied", message)
-        .hint("the person can allow it: --policy, and max-policy in the user's config.toml")
+        .hint(hint)
         .detail("policy", settings.policy.name())
         .detail("by", by.name());
     Err(Box::new(error))
@@ -380,19 +394,26 @@ fn finished<H: Host>(
     mut result: Map<String, Value>,
 ) -> Value {
     let is_cut = fit(&mut result, RESULT_BYTES);
-    let text = redact(Value::Object(result).to_string(), &session.host.secrets());
+    let result = Value::Object(result);
+    let whole = result.to_string();
+    let text = redact(whole.clone(), &session.host.secrets());
     // What was taken out stood inside of strings, so that this is still JSON.
-    let structured: Value = serde_json::from_str(&text).unwrap_or_default();
+    let structured = if text == whole {
+        result
+    } else {
+        serde_json::from_str(&text).unwrap_or_default()
+    };
     let mut content = vec![json!({"type": "text", "text": text})];
     if let Some(uri) = crate::resources::whole(tool.name, given).filter(|_| is_cut) {
         let name = uri.trim_start_matches("beamtalk://").to_owned();
         content.push(json!({"type": "resource_link", "uri": uri, "name": name, "description": "The whole."}));
     }
-    json!({
-        "content": content,
-        "structuredContent": structured,
-        "isError": false,
-    })
+    // The macro would copy them.
+    Value::from_iter([
+        ("content", Value::Array(content)),
+        ("structuredContent", structured),
+        ("isError", false.into()),
+    ])
 }
 
 /// Kinds after which nobody knows what was done.

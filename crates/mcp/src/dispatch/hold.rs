@@ -1,10 +1,10 @@
 //! Calls that are held until a person answers: in the terminal, the browser, wherever the workspace shows them.
 
+use beamtalk_wire::escape;
 use beamtalk_wire::requests;
 use serde_json::{Map, Value};
 
 use crate::confirmation::Effect;
-use crate::data::escape;
 use crate::host::{Host, HostError, failure};
 use crate::progress::Progress;
 use crate::session::Session;
@@ -80,7 +80,7 @@ pub(super) async fn is_held<H: Host>(
     }
 }
 
-/// What a call would write, where that is known.
+/// What a call would write, where that is known: all of it.
 async fn diff<H: Host>(session: &Session<H>, tool: &Tool, given: &Map<String, Value>) -> Option<String> {
     if !matches!(tool.name, "flush" | "resolve_conflict") {
         return None;
@@ -88,8 +88,14 @@ async fn diff<H: Host>(session: &Session<H>, tool: &Tool, given: &Map<String, Va
     let class = given.get("class").and_then(Value::as_str);
     let is_meant = |entry: &beamtalk_wire::Entry| class.is_none_or(|class| entry.class == class);
     let found = crate::tools::pending_diff(&*session.host, is_meant).await.ok()?;
-    let end = found.floor_char_boundary(DIFF_BYTES);
-    found.get(..end).filter(|diff| !diff.is_empty()).map(escape)
+    Some(found).filter(|diff| !diff.is_empty())
+}
+
+fn shown(diff: &str) -> String {
+    escape(
+        diff.get(..diff.floor_char_boundary(DIFF_BYTES))
+            .unwrap_or_default(),
+    )
 }
 
 /// Say under which name the call waits, and until when.
@@ -110,12 +116,31 @@ async fn name_it<H: Host>(session: &Session<H>, request: &requests::ApprovalAsk,
     }
 }
 
-/// Wait for the person; an error unless they say yes to exactly this.
+/// Wait for the person; an error unless they say yes to exactly this. What it would write may change meanwhile: then they are
+/// asked again.
 pub(super) async fn hold<H: Host>(
     session: &Session<H>,
     tool: &Tool,
     given: &Map<String, Value>,
     effect: Option<&Effect>,
+    progress: &Progress,
+) -> Result<(), HostError> {
+    let mut written = diff(session, tool, given).await;
+    loop {
+        ask(session, tool, given, (effect, written.as_deref()), progress).await?;
+        let now = diff(session, tool, given).await;
+        if now == written {
+            return Ok(());
+        }
+        written = now;
+    }
+}
+
+async fn ask<H: Host>(
+    session: &Session<H>,
+    tool: &Tool,
+    given: &Map<String, Value>,
+    (effect, written): (Option<&Effect>, Option<&str>),
     progress: &Progress,
 ) -> Result<(), HostError> {
     let text = escape(&serde_json::to_string_pretty(given).unwrap_or_default());
@@ -126,7 +151,7 @@ pub(super) async fn hold<H: Host>(
         summary: effect.map_or_else(|| tool.title.to_owned(), |effect| effect.summary.clone()),
         text,
         effect: effect.map(|effect| effect.to_json().to_string()),
-        diff: diff(session, tool, given).await,
+        diff: written.map(shown),
         timeout_s: Some(timeout.as_secs()),
         // What loses something is asked for each time, whatever the tool usually does.
         may_be_rule: Some(effect.is_none() && may_be_rule(tool)),

@@ -71,7 +71,7 @@ pub(crate) async fn pid_of<H: Host>(host: &H, actor: &str) -> Result<String, Hos
     let all = host.ask(&requests::Actors::default()).await?.answer.actors;
     let found = all.into_iter().find(|one| one.name.as_deref() == Some(actor));
     found.map(|one| one.pid).ok_or_else(|| {
-        let shown = crate::escape(&actor.chars().take(64).collect::<String>());
+        let shown = beamtalk_wire::escape(&actor.chars().take(64).collect::<String>());
         let error = failure("actor_not_alive", format!("there is no actor '{shown}'"));
         Box::new(error.hint("list_actors shows those that live"))
     })
@@ -157,7 +157,7 @@ impl From<answers::InspectAnswer> for Inspected {
             Field {
                 text: Data::named(&name, &field.text),
                 label: Data::new(&field.label),
-                name: crate::escape(&name),
+                name: beamtalk_wire::escape(&name),
                 class: field.class,
                 drillable: field.drillable,
             }

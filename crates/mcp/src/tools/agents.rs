@@ -13,7 +13,7 @@ pub(crate) use super::parts::Nothing;
 use super::parts::{input, output, passed_on};
 use super::{Context, Failure};
 use crate::confirmation::Effect;
-use crate::data::{AnyData, Data};
+use crate::data::{Data, Fields};
 use crate::host::{Host, HostError, TreeAct, failure};
 pub(crate) use code::*;
 pub(crate) use files::*;
@@ -60,7 +60,7 @@ fn session(id: &str) -> Result<String, HostError> {
     if !is_name || matches!(id, "user" | "tokens" | "approvals" | "audit" | "ctl") {
         return Err(invalid(
             "/session_id",
-            format!("'{}' is no session", crate::escape(id)),
+            format!("'{}' is no session", beamtalk_wire::escape(id)),
         ));
     }
     Ok(format!("agents/{id}"))
@@ -76,7 +76,7 @@ input! {
 
 output! {
     Sessions {
-        sessions: Vec<AnyData>,
+        sessions: Vec<Fields>,
     }
 }
 
@@ -93,7 +93,7 @@ pub(crate) async fn list_sessions<H: Host>(
             .is_none_or(|state| one["state"] == state.as_str())
     };
     Ok(Sessions {
-        sessions: all.into_iter().filter(is_wanted).map(AnyData::new).collect(),
+        sessions: all.into_iter().filter(is_wanted).map(Fields::new).collect(),
     })
 }
 
@@ -151,9 +151,35 @@ input! {
 passed_on! {
     /// The record of a session.
     Record {
-        id, backend, alias, state, role, model, level, sandbox, sandbox_report, cwd, place,
-        pid, pid_start, tmux, window, pane, server, parent, conversation,
-        created, idle_since, turn_start, turns, crashes, last_exit, last_error, output, inbox, worktree
+        id: "string",
+        backend: "string",
+        alias: "string",
+        state: "string",
+        role: "string",
+        model: "string",
+        level: "string",
+        sandbox: "string",
+        sandbox_report: "object",
+        cwd: "string",
+        place: "string",
+        pid: "integer",
+        pid_start: "integer",
+        tmux: "string",
+        window: "string",
+        pane: "object",
+        server: "integer",
+        parent: "string",
+        conversation: "string",
+        created: "integer",
+        idle_since: "integer",
+        turn_start: "integer",
+        turns: "integer",
+        crashes: "integer",
+        last_exit: "integer",
+        last_error: "string",
+        output: "object",
+        inbox: "integer",
+        worktree: "object",
     }
 }
 
@@ -219,7 +245,7 @@ async fn create<H: Host>(context: &Context<'_, H>, new: New<'_>) -> Result<Strin
 
 async fn record<H: Host>(context: &Context<'_, H>, id: &str) -> Result<Record, Failure> {
     let info = context.read(format!("agents/{id}/info")).await?;
-    Ok(Record::read(&info))
+    Ok(Fields::read(&info).into())
 }
 
 pub(crate) async fn create_session<H: Host>(

@@ -121,7 +121,7 @@ pub(crate) async fn package_classes<H: Host>(
     input: OfPackage,
 ) -> Result<ClassList, Failure> {
     let Some(mut found) = context.host.package_classes(&input.package).await? else {
-        let shown = crate::escape(&input.package.chars().take(64).collect::<String>());
+        let shown = beamtalk_wire::escape(&input.package.chars().take(64).collect::<String>());
         let error = failure("not_found", format!("there is no package '{shown}' here"));
         return Err(Failure::Error(Box::new(error.hint("list_packages names them"))));
     };

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use beamtalk_wire::ErrorBody;
 use beamtalk_wire::answers::TranscriptAnswer;
 use beamtalk_wire::requests::{self, CheckMode, CodeForm};
 
@@ -108,7 +109,7 @@ pub(crate) async fn evaluate<H: Host>(
         .detail("got", timeout);
         return Err(Failure::Error(Box::new(error)));
     }
-    let mut used = handle(context, input.session.as_deref()).await?;
+    let used = handle(context, input.session.as_deref()).await?;
     let request = requests::Eval {
         code: input.code,
         trace: input.trace,
@@ -117,20 +118,10 @@ pub(crate) async fn evaluate<H: Host>(
         ..requests::Eval::default()
     };
     let started = Instant::now();
-    let mut asked = context.ask(&request).await;
-    // The connection's own handle is renewed when the node took it along.
-    if let (Err(error), None, Era::Legacy(_)) = (&asked, &input.session, context.era)
-        && error.kind.name() == "session_expired"
-    {
-        context.own_handle.lock().await.take();
-        used = handle(context, None).await?;
-        let renewed = requests::Eval {
-            handle: Some(used.clone()),
-            ..request
-        };
-        asked = context.ask(&renewed).await;
-    }
-    let asked = asked?;
+    let asked = match (context.ask(&request).await, &input.session, context.era) {
+        (Err(error), None, Era::Legacy(_)) => return Err(own_handle_ended(context, *error).await),
+        (asked, _, _) => asked?,
+    };
     let answer = asked.answer;
     let mut output = asked.output;
     output.truncate(output.floor_char_boundary(OUTPUT_BYTES));
@@ -149,6 +140,21 @@ pub(crate) async fn evaluate<H: Host>(
         warnings: warnings(&asked.warnings),
         session: Some(used).filter(|used| used != ONCE),
     })
+}
+
+/// The connection's own handle may be gone: the next call opens another, and this one says that what it kept is lost.
+async fn own_handle_ended<H: Host>(context: &Context<'_, H>, error: ErrorBody) -> Failure {
+    let error = match error.kind.name() {
+        "session_expired" => error,
+        // A daemon that was started again knows nothing of it.
+        "session_not_found" => failure("session_expired", "this session has ended: node restarted")
+            .detail("reason", "node restarted"),
+        _ => return Failure::Error(Box::new(error)),
+    };
+    context.own_handle.lock().await.take();
+    let hint =
+        "its variables are gone and this code was not evaluated; call evaluate again to begin a new session";
+    Failure::Error(Box::new(error.hint(hint)))
 }
 
 input! {

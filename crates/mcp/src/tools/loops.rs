@@ -8,15 +8,29 @@ use serde_json::Value;
 pub(crate) use super::parts::Nothing;
 use super::parts::{input, output, passed_on};
 use super::{Context, Failure};
-use crate::data::{AnyData, Data};
+use crate::data::{Data, Fields};
 use crate::host::{Host, LoopCommand};
 use crate::settings::LoopRight;
 
 passed_on! {
     /// As `beamtalk loop status --json`.
     LoopStatus {
-        schema, phase, since, pid, config, root, state_file, watch, processes, lane, workflows, events, servers,
-        runs, reloads, detached
+        schema: "integer",
+        phase: "string",
+        since: "string",
+        pid: "integer",
+        config: "string",
+        root: "string",
+        state_file: "string",
+        watch: "object",
+        processes: "array",
+        lane: "object",
+        workflows: "array",
+        events: "array",
+        servers: "object",
+        runs: "array",
+        reloads: "integer",
+        detached: "array",
     }
 }
 
@@ -26,7 +40,7 @@ pub(crate) async fn loop_status<H: Host>(
 ) -> Result<LoopStatus, Failure> {
     context.loop_right(LoopRight::Observe)?;
     let status = context.host.loop_command(LoopCommand::Status).await?;
-    Ok(LoopStatus::new(status))
+    Ok(Fields::new(status).into())
 }
 
 output! {
@@ -56,7 +70,7 @@ input! {
 output! {
     LoopStates {
         /// By key.
-        state: AnyData,
+        state: Fields,
     }
 }
 
@@ -70,7 +84,7 @@ pub(crate) async fn loop_state<H: Host>(
         .loop_command(LoopCommand::State { key: input.key })
         .await?;
     Ok(LoopStates {
-        state: AnyData::new(state),
+        state: Fields::new(state),
     })
 }
 

@@ -48,28 +48,18 @@ macro_rules! output {
 }
 pub(crate) use output;
 
-/// Declares what a tool gives as somebody else wrote it: an object whose fields are named, all of it data.
+/// Declares what a tool gives as somebody else wrote it: an object whose fields have names and types, all of it data. What has
+/// another type, such as nothing, is left out.
 macro_rules! passed_on {
-    ($(#[$about:meta])* $name:ident { $($field:ident),* }) => {
+    ($(#[$about:meta])* $name:ident { $($field:ident: $kind:literal,)* }) => {
         $(#[$about])*
         #[derive(Debug, serde::Serialize)]
         #[serde(transparent)]
-        pub(crate) struct $name(crate::data::AnyData);
+        pub(crate) struct $name(crate::data::Fields);
 
-        impl $name {
-            /// From its JSON text; what is none has no fields.
-            #[allow(dead_code, reason = "some come as values")]
-            pub(crate) fn read(text: &str) -> Self {
-                Self::new(serde_json::from_str(text).unwrap_or_else(|_| serde_json::json!({})))
-            }
-
-            /// Only what the schema names.
-            pub(crate) fn new(mut value: serde_json::Value) -> Self {
-                const KNOWN: &[&str] = &[$(stringify!($field)),*];
-                if let Some(fields) = value.as_object_mut() {
-                    fields.retain(|name, _| KNOWN.contains(&name.as_str()));
-                }
-                Self(crate::data::AnyData::new(value))
+        impl From<crate::data::Fields> for $name {
+            fn from(fields: crate::data::Fields) -> Self {
+                Self(fields.of(&[$((stringify!($field), $kind)),*]))
             }
         }
 
@@ -78,11 +68,11 @@ macro_rules! passed_on {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($name).into()
             }
-            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 let mut properties = serde_json::Map::new();
                 $(properties.insert(
                     stringify!($field).to_owned(),
-                    <crate::data::AnyData as schemars::JsonSchema>::json_schema(generator).to_value(),
+                    serde_json::json!({"type": $kind, "x-beamtalk-origin": "data"}),
                 );)*
                 schemars::json_schema!({
                     "type": "object",

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{TOOLS, schemas};
+use super::{TOOLS, input_schema, output_schema};
 
 /// `?` may be left out, `*` is data, `[a b]` words; outputs may have more.
 const ROWS: &str = "
@@ -100,11 +100,8 @@ fn the_tools_are_those_of_the_specification() {
         let task = if tool.is_long() { "T" } else { "-" };
         let found = format!("{} {} {} {task}", tool.name, tool.class.name(), tool.hints);
         assert_eq!(head.trim(), found);
-        let schema = schemas(tool.name);
-        let required = schema["input"]["required"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
+        let taken = input_schema(tool.name);
+        let required = taken["required"].as_array().cloned().unwrap_or_default();
         // Words in brackets have blanks between them.
         let mut wanted = Vec::new();
         for part in input.split(']') {
@@ -115,7 +112,7 @@ fn the_tools_are_those_of_the_specification() {
             }
             wanted.extend(names);
         }
-        let known = schema["input"]["properties"].as_object().expect(tool.name);
+        let known = taken["properties"].as_object().expect(tool.name);
         assert_eq!(known.len(), wanted.len(), "{}", tool.name);
         for (name, words) in wanted {
             let plain = name.trim_end_matches('?');
@@ -135,7 +132,7 @@ fn the_tools_are_those_of_the_specification() {
         }
         for name in output.split_whitespace() {
             let plain = name.trim_end_matches('*');
-            let property = &schema["output"]["properties"][plain];
+            let property = &output_schema(tool.name)["properties"][plain];
             assert!(!property.is_null(), "{} gives {plain}", tool.name);
             let is_data = property["x-beamtalk-origin"] == "data";
             assert!(

@@ -100,10 +100,7 @@ pub(crate) async fn describe<H: Host>(context: &Context<'_, H>, _: Describe) -> 
         policy: settings.policy.name().to_owned(),
         policy_note: settings.narrowed_by.map(|by| format!("narrowed by {by}")),
         toolsets: names(settings),
-        more_tools: format!(
-            "start the server with --toolsets {},all; policy full is allowed by the user's config.toml: [mcp] max-policy",
-            Toolset::WORDS.join(",")
-        ),
+        more_tools: more_tools(settings),
         versions: versions.map(|(name, version)| (name.to_owned(), version)).into(),
         limits: Limits {
             eval_ceiling_ms: u64::try_from(settings.eval_ceiling.as_millis()).unwrap_or(u64::MAX),
@@ -117,6 +114,19 @@ pub(crate) async fn describe<H: Host>(context: &Context<'_, H>, _: Describe) -> 
         evaluate_note: note(settings),
         loop_right: settings.loop_right.name().to_owned(),
     })
+}
+
+/// Where the person says how much may be done, for a client that comes in this way.
+fn more_tools(settings: &Settings) -> String {
+    let sets = Toolset::WORDS.join(",");
+    match settings.way {
+        Way::Stdio | Way::Door => format!(
+            "start the server with --toolsets {sets},all; policy full is allowed by the user's config.toml: [mcp] max-policy"
+        ),
+        Way::Http => format!(
+            "the user's config.toml says which there are: [mcp] toolsets, of {sets},all; a policy is the token's: beamtalk workspace token create NAME --mcp POLICY"
+        ),
+    }
 }
 
 fn stopped(last_error: Option<Data>) -> WorkspaceState {
@@ -163,12 +173,19 @@ output! {
     }
 }
 
+/// What the linter says, but nothing of files that the client may not name: a directory does not open what is in it.
 async fn found<H: Host>(
     context: &Context<'_, H>,
     path: Option<String>,
 ) -> Result<Vec<answers::Diagnostic>, Failure> {
     let path = path.map(|path| context.host.inside(&path)).transpose()?;
-    Ok(context.host.lint(path.as_deref()).await?)
+    let mut found = context.host.lint(path.as_deref()).await?;
+    found.retain(|one| {
+        one.file
+            .as_deref()
+            .is_none_or(|file| context.host.inside(file).is_ok())
+    });
+    Ok(found)
 }
 
 pub(crate) async fn lint<H: Host>(context: &Context<'_, H>, input: Lint) -> Result<Linted, Failure> {

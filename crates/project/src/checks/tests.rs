@@ -1,31 +1,11 @@
 use std::fs;
-use std::io;
 use std::path::PathBuf;
 
-use beamtalk_syntax::span::LineIndex;
 use tempfile::TempDir;
 
 use super::*;
-use crate::findings::Finding;
 use crate::lock::Locking;
-use crate::{Network, Progress, Project};
-
-struct Silent;
-
-impl Progress for Silent {
-    fn network(&self) -> Network {
-        Network::Refused
-    }
-    fn status(&mut self, _: &str) {}
-    fn detail(&mut self, _: &str) {}
-    fn phase(&mut self, _: &str) {}
-    fn step(&mut self, _: &str, _: usize, _: usize, _: &str) {}
-    fn error(&mut self, _: &str) {}
-    fn finding(&mut self, _: &FileFindings, _: &LineIndex, _: &Finding) -> io::Result<()> {
-        Ok(())
-    }
-    fn more_errors(&mut self, _: &FileFindings, _: usize) {}
-}
+use crate::{Project, Silent};
 
 /// A project on disk.
 struct Place(TempDir);

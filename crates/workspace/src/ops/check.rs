@@ -235,20 +235,23 @@ fn mentions(text: &str, class: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn definition(selector: Option<&str>, previous: &str, source: &str) -> Definition {
+        Definition {
+            class: "Lamp".to_owned(),
+            selector: selector.map(str::to_owned),
+            is_class_side: false,
+            source: source.to_owned(),
+            previous: Some(previous.to_owned()),
+            file: None,
+            package: None,
+            is_whole_file: false,
+        }
+    }
+
     #[test]
     fn a_new_body_concerns_no_caller() {
-        let change = |previous: &str, source: &str| {
-            concerns_callers(&Definition {
-                class: "Lamp".to_owned(),
-                selector: Some("isOn".to_owned()),
-                is_class_side: false,
-                source: source.to_owned(),
-                previous: Some(previous.to_owned()),
-                file: None,
-                package: None,
-                is_whole_file: false,
-            })
-        };
+        let change =
+            |previous: &str, source: &str| concerns_callers(&definition(Some("isOn"), previous, source));
         assert!(!change("isOn   =>   self.on", "isOn => 7"));
         assert!(change("isOn => self.on", "isOn -> Integer => 7"));
     }
@@ -256,16 +259,7 @@ mod tests {
     #[test]
     fn what_a_definition_took_away_is_known_by_its_texts() {
         let change = |selector: Option<&str>, previous: &str, source: &str| {
-            vanished(&Definition {
-                class: "Lamp".to_owned(),
-                selector: selector.map(str::to_owned),
-                is_class_side: false,
-                source: source.to_owned(),
-                previous: Some(previous.to_owned()),
-                file: None,
-                package: None,
-                is_whole_file: false,
-            })
+            vanished(&definition(selector, previous, source))
         };
         assert_eq!(change(Some("a"), "a => 1", ""), ["a"]);
         assert!(change(Some("a"), "a => 1", "a => 2").is_empty());

@@ -27,6 +27,7 @@ async fn session(workspace: &Rc<Workspace>, caller: &Caller) -> Result<Rc<Sessio
         keeps: false,
     })?;
     session.has_no_input.set(true);
+    session.ends_with_node.set(true);
     if let Err(error) = workspace.enter_node(&session).await {
         workspace.sessions.remove(&session.id);
         return Err(error);
@@ -35,12 +36,11 @@ async fn session(workspace: &Rc<Workspace>, caller: &Caller) -> Result<Rc<Sessio
 }
 
 pub(super) async fn open(workspace: &Rc<Workspace>, caller: &Caller) -> Result<HandleOpenAnswer, ErrorBody> {
-    let principal = principal(&caller.session);
-    if let Some(session) = workspace.handles.make_room(&principal)? {
+    if let Some(session) = workspace.handles.make_room(&principal(&caller.session))? {
         workspace.end_session(&session).await;
     }
     let session = session(workspace, caller).await?;
-    let handle = workspace.handles.keep(principal, session, false)?;
+    let handle = workspace.handles.keep(&caller.session, session, false)?;
     Ok(HandleOpenAnswer { handle })
 }
 
@@ -66,10 +66,9 @@ pub(super) fn list(workspace: &Workspace, caller: &Caller) -> HandleListAnswer {
 }
 
 fn find(workspace: &Workspace, caller: &Caller, handle: &str) -> Result<Rc<Session>, ErrorBody> {
-    let principal = principal(&caller.session);
     let found = workspace
         .handles
-        .find(&principal, handle, workspace.image.start_number())?;
+        .find(&caller.session, handle, workspace.image.start_number())?;
     // The trail names the connection that acts, not the one that opened it.
     caller
         .session
@@ -89,8 +88,7 @@ pub(super) async fn enter(
     let session = match (request, handle) {
         (Request::Eval(_), ONCE) => {
             let session = session(workspace, caller).await?;
-            let principal = principal(&caller.session);
-            workspace.handles.keep(principal, session.clone(), true)?;
+            workspace.handles.keep(&caller.session, session.clone(), true)?;
             session
         }
         _ => find(workspace, caller, handle)?,

@@ -1,36 +1,24 @@
 //! The daemon's own commands, and the internal ones tmux runs.
 
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use beamtalk_agents::client::{Kept, status_value, terminate};
 use beamtalk_agents::{
-    AuthMode, DaemonOptions, Fatal, Instance, Kernel, LinkTarget, NAME, Places, connect, drive as run_driver,
-    end_servers, probe_instance, run_session as become_session, start_logging,
+    AuthMode, DaemonOptions, Instance, Keeper, Kernel, LinkTarget, NAME, Places, connect,
+    drive as run_driver, end_servers, probe_instance, run_session as become_session, start_logging,
 };
 use beamtalk_project::manifest::FILE_NAME as PROJECT_FILE;
 use beamtalk_storage::{StateDirectory, WorkspaceId, find_project_root};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
+use super::attach::tmux_command;
 use super::context::{Client, Ending, Failure, emit, say};
 use super::{Auth, ServeArguments};
 use crate::exit::Exit;
 
 const START_LIMIT: Duration = Duration::from_secs(5);
-const STOP_LIMIT: Duration = Duration::from_secs(20);
-
-impl From<Fatal> for Failure {
-    fn from(fatal: Fatal) -> Self {
-        let ending = match &fatal {
-            Fatal::AlreadyRunning { .. } => Ending::AlreadyRunning,
-            _ => Ending::Failed,
-        };
-        Failure::new(ending, fatal.to_string())
-    }
-}
 
 /// The workspace whose image is served. One that is named must be there: running it is another's task, but a wrong name
 /// would never be served.
@@ -235,36 +223,6 @@ pub(super) fn ensure_started(client: &Client, no_start: bool) -> Result<(), Fail
     }
 }
 
-/// The status for tools, and what it was made from.
-pub(super) fn status_value(client: &Client) -> (serde_json::Value, Instance) {
-    let namespace = client.living_namespace();
-    let instance = probe_instance(&namespace);
-    let value = match &instance {
-        Instance::Running { pid } => {
-            let sessions = client
-                .tree()
-                .and_then(|tree| Ok(tree.read_text("list")?.lines().count()))
-                .unwrap_or(0);
-            let workspace = std::fs::read_to_string(Places::of(&namespace).workspace());
-            let workspace = workspace.ok().filter(|name| !name.is_empty());
-            let mut value = serde_json::json!({"running": true, "pid": pid.parse::<u64>().ok(),
-                "namespace": namespace.display().to_string(), "sessions": sessions, "workspace": workspace});
-            let kept = Kept::of(&Places::of(&namespace));
-            if kept.worktrees > 0 {
-                value["worktrees"] = serde_json::json!({"count": kept.worktrees, "bytes": kept.bytes});
-            }
-            if !kept.not_resumed.is_empty() {
-                let one = |(id, reason): &(String, String)| serde_json::json!({"id": id, "reason": reason});
-                value["not_resumed"] = kept.not_resumed.iter().map(one).collect();
-            }
-            value
-        }
-        _ => serde_json::json!({"running": false, "pid": null,
-            "namespace": namespace.display().to_string(), "sessions": 0, "workspace": null}),
-    };
-    (value, instance)
-}
-
 pub(super) fn status(client: &Client) -> Result<Exit, Failure> {
     if client.json {
         let (value, instance) = status_value(client);
@@ -293,48 +251,6 @@ pub(super) fn status(client: &Client) -> Result<Exit, Failure> {
             Ok(Exit::Failure)
         }
     }
-}
-
-/// What the daemon has on disk that a person should know of.
-struct Kept {
-    worktrees: usize,
-    bytes: u64,
-    /// Sessions that could not be started again, and why.
-    not_resumed: Vec<(String, String)>,
-}
-
-impl Kept {
-    fn of(places: &Places) -> Self {
-        let copies = std::fs::read_dir(places.worktrees())
-            .into_iter()
-            .flatten()
-            .flatten();
-        let sizes: Vec<u64> = copies.map(|copy| size_of(&copy.path())).collect();
-        let lines = std::fs::read_to_string(places.not_resumed()).unwrap_or_default();
-        let one = |line: &str| {
-            line.split_once('\t')
-                .map(|(id, reason)| (id.to_owned(), reason.to_owned()))
-        };
-        Kept {
-            worktrees: sizes.len(),
-            bytes: sizes.iter().sum(),
-            not_resumed: lines.lines().filter_map(one).collect(),
-        }
-    }
-}
-
-/// The disk that everything below a path takes; links are not followed.
-fn size_of(path: &Path) -> u64 {
-    use std::os::unix::fs::MetadataExt;
-    let Ok(about) = path.symlink_metadata() else {
-        return 0;
-    };
-    let own = about.blocks() * 512;
-    if !about.is_dir() {
-        return own;
-    }
-    let below = std::fs::read_dir(path).into_iter().flatten().flatten();
-    own + below.map(|entry| size_of(&entry.path())).sum::<u64>()
 }
 
 pub(super) fn stop(client: &Client, kill_sessions: bool) -> Result<Exit, Failure> {
@@ -376,50 +292,26 @@ pub(super) fn stop(client: &Client, kill_sessions: bool) -> Result<Exit, Failure
     client.done()
 }
 
-/// Stop the daemon without a word, if it runs.
-pub(super) fn stop_quietly(client: &Client) -> Result<(), Failure> {
-    let namespace = client.living_namespace();
-    let instance = probe_instance(&namespace);
-    terminate(&namespace, &instance, || Ok(()))
+pub(super) fn assist(client: &Client, no_start: bool) -> Result<Exit, Failure> {
+    beamtalk_agents::assist(client, client, no_start)?;
+    Ok(Exit::Success)
 }
 
-/// Ask a running daemon to end, tell, and wait until it is gone.
-fn terminate(
-    namespace: &Path,
-    instance: &Instance,
-    tell: impl FnOnce() -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let Instance::Running { pid } = instance else {
-        return Ok(());
-    };
-    let Some(number) = pid.parse().ok().and_then(Pid::from_raw) else {
-        return Err(Failure::plain(format!("damaged PID file: {pid}")));
-    };
-    // Its lock is free a moment before its programs and itself are gone.
-    let process = pidfd_open(number, PidfdFlags::empty()).ok();
-    kill_process(number, Signal::TERM).map_err(|error| Failure::plain(format!("PID {pid}: {error}")))?;
-    tell()?;
-    let limit = Instant::now() + STOP_LIMIT;
-    while probe_instance(namespace) == *instance || process.as_ref().is_some_and(|one| !has_ended(one)) {
-        if Instant::now() > limit {
-            return Err(Failure::new(
-                Ending::TimedOut,
-                format!("{NAME} (PID {pid}) does not stop"),
-            ));
-        }
-        std::thread::sleep(Duration::from_millis(10));
+impl Keeper for Client {
+    fn start(&self) -> Result<(), Failure> {
+        ensure_started(self, false)
     }
-    Ok(())
-}
 
-/// Whether the process of a descriptor has ended.
-fn has_ended(process: &OwnedFd) -> bool {
-    let mut asked = [PollFd::new(process, PollFlags::IN)];
-    let now = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    matches!(poll(&mut asked, Some(&now)), Ok(1))
+    /// Without a word, if it runs.
+    fn stop(&self) -> Result<(), Failure> {
+        let namespace = self.living_namespace();
+        let instance = probe_instance(&namespace);
+        terminate(&namespace, &instance, || Ok(()))
+    }
+
+    fn attach(&self, session: &str) -> Result<ExitStatus, Failure> {
+        Ok(tmux_command(self, session, false)?.status()?)
+    }
 }
 
 fn not_running(instance: &Instance) -> &'static str {

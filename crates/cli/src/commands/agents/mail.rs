@@ -7,6 +7,8 @@ use beamtalk_ninep::Attachment;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
+use beamtalk_agents::client::messages;
+
 use super::context::{Client, Failure, emit, say};
 use crate::exit::Exit;
 
@@ -146,15 +148,6 @@ pub(super) fn run(client: &Client, command: MailCommand) -> Result<Exit, Failure
             history(client, &tree, &who, date.as_deref(), Some(&pattern))
         }
     }
-}
-
-pub(super) fn messages(tree: &Attachment, directory: &str) -> Result<Vec<Value>, Failure> {
-    let mut all = Vec::new();
-    for stat in tree.list(directory)? {
-        let text = tree.read_text(&format!("{directory}/{}", stat.name))?;
-        all.push(serde_json::from_str(&text).map_err(|error| Failure::plain(error.to_string()))?);
-    }
-    Ok(all)
 }
 
 /// Path and owner of a message, looked for in our own boxes by id or unique prefix.

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
+use beamtalk_agents::client::{Order, absolute, create, parse, quote};
 use beamtalk_agents::{Config, Places, clean, clean_path, directory_alias};
 use beamtalk_ninep::{Attachment, File};
 use serde_json::{Value, json};
@@ -13,25 +14,6 @@ use super::daemon::ensure_started;
 use crate::exit::Exit;
 use crate::terminal::aligned;
 
-pub(super) fn parse(text: &str) -> Result<Value, Failure> {
-    serde_json::from_str(text).map_err(|error| Failure::plain(error.to_string()))
-}
-
-fn quote(word: &str) -> String {
-    format!("'{}'", word.replace('\'', "''"))
-}
-
-/// Absolute against our own working directory.
-pub(super) fn absolute(directory: &str) -> Result<String, Failure> {
-    if directory.starts_with('/') {
-        return Ok(directory.to_owned());
-    }
-    Ok(clean_path(&format!(
-        "{}/{directory}",
-        std::env::current_dir()?.display()
-    )))
-}
-
 /// `@FILE` stands for the content of a file.
 fn text_or_file(text: &str) -> Result<String, Failure> {
     match text.strip_prefix('@') {
@@ -39,66 +21,6 @@ fn text_or_file(text: &str) -> Result<String, Failure> {
             std::fs::read_to_string(file).map_err(|error| Failure::plain(format!("{file}: {error}")))
         }
         None => Ok(text.to_owned()),
-    }
-}
-
-/// A session to be made.
-#[derive(Default)]
-pub(super) struct Order {
-    pub(super) backend: String,
-    pub(super) directory: Option<String>,
-    pub(super) sandbox: Option<String>,
-    pub(super) model: Option<String>,
-    pub(super) level: Option<String>,
-    pub(super) alias: Option<String>,
-    pub(super) role: Option<String>,
-    pub(super) context: Option<String>,
-    /// A copy of the repository to work in; an empty name is for a branch of the daemon's choice.
-    pub(super) worktree: Option<String>,
-    pub(super) base: Option<String>,
-}
-
-impl Order {
-    /// Create the session and answer its id.
-    pub(super) fn place(self, tree: &Attachment) -> Result<String, Failure> {
-        let mut line = format!("new {}", quote(&self.backend));
-        if let Some(directory) = &self.directory {
-            line.push_str(&format!(" {}", quote(directory)));
-        }
-        for (name, value) in [
-            ("sandbox", &self.sandbox),
-            ("model", &self.model),
-            ("level", &self.level),
-            ("alias", &self.alias),
-            ("role", &self.role),
-            ("worktree", &self.worktree),
-            ("base", &self.base),
-        ] {
-            if let Some(value) = value {
-                line.push_str(&format!(" {name}={}", quote(value)));
-            }
-        }
-        // A ctl line could not carry it to the server, which would say the same.
-        if self.directory.is_some_and(|path| path.contains(char::is_control)) {
-            return Err(Failure::plain("invalid path"));
-        }
-        // A line feed would begin a command of its own.
-        if line.contains('\n') {
-            return Err(Failure::plain("invalid argument: line feed"));
-        }
-        // A ctl line cannot hold line feeds; such a context is written afterwards.
-        let later = self.context.filter(|context| {
-            let long = context.contains('\n') || context.len() > 4096;
-            if !long {
-                line.push_str(&format!(" context={}", quote(context)));
-            }
-            long
-        });
-        let id = create(tree, &line)?;
-        if let Some(context) = later {
-            tree.write(&format!("{id}/context"), context.as_bytes())?;
-        }
-        Ok(id)
     }
 }
 
@@ -148,11 +70,6 @@ fn warn_about(client: &Client, backend: &str) -> Result<(), Failure> {
         writeln!(std::io::stderr(), "beamtalk agents: note: {notice}")?;
     }
     Ok(())
-}
-
-fn create(tree: &Attachment, line: &str) -> Result<String, Failure> {
-    let answer = tree.rpc("ctl", line.as_bytes())?;
-    Ok(String::from_utf8_lossy(&answer).trim().to_owned())
 }
 
 pub(super) fn spawn(

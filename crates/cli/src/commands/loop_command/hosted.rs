@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use beamtalk_client::Control;
+use beamtalk_client::{Control, control_answer};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -11,17 +11,17 @@ use crate::config::Config;
 use crate::exit::{Exit, Fault};
 use crate::start_flags::StartFlags;
 use crate::terminal::Terminal;
-use crate::workspace_link::{Place, control_answer};
+use crate::workspace_link::{find_or_start, find_place};
 
 /// Ask the daemon for a loop and stay attached to it.
 pub(super) fn run(terminal: &mut Terminal, mut request: Value) -> anyhow::Result<Exit> {
-    let place = Place::find(terminal, None)?;
+    let place = find_place(terminal, None)?;
     let flags = StartFlags::of_environment()?;
     let options = flags.options(crate::commands::workspace::defaults(
         &place,
         Config::of(&place.state)?.start,
     )?)?;
-    let found = place.find_or_start(terminal, &options)?;
+    let found = find_or_start(&place, terminal, &options)?;
     let socket = found.info.socket;
     let mut control = Control::connect(socket.as_ref())?;
     control.wait_for_ever()?;

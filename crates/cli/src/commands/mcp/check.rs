@@ -6,6 +6,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use beamtalk_client::Place;
 use serde_json::{Value, json};
 
 use beamtalk_mcp::{Approval, Policy, Settings};
@@ -14,7 +15,6 @@ use super::Arguments;
 use super::rules::Rules;
 use crate::exit::Exit;
 use crate::terminal::Terminal;
-use crate::workspace_link::Place;
 
 /// How long an answer may take.
 const ANSWER_TIME: Duration = Duration::from_secs(20);

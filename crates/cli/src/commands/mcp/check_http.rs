@@ -1,10 +1,9 @@
 //! The part of `mcp --check` that looks at `/mcp` as a stranger and as a client would.
 
+use beamtalk_client::Place;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
-
-use crate::workspace_link::Place;
 
 const TIME: Duration = Duration::from_secs(5);
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;

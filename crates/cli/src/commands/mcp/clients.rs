@@ -17,27 +17,32 @@ pub(crate) const NAMES: [&str; 7] = [
     "zed",
 ];
 
-/// The snippet for a client, with the path of this binary.
-pub(crate) fn snippet(client: &str, program: &Path) -> Result<String, Fault> {
+/// The snippet for a client, with the path of this binary and what it is started with.
+pub(crate) fn snippet(client: &str, program: &Path, started_with: &[String]) -> Result<String, Fault> {
     let program = program.display().to_string();
     let pretty = |value: Value| serde_json::to_string_pretty(&value).unwrap_or_default();
-    let server = json!({"type": "stdio", "command": program, "args": ["mcp", "--start"]});
-    let bare = json!({"command": program, "args": ["mcp", "--start"]});
+    let in_project = |directory: String| {
+        let project = ["--project".to_owned(), directory];
+        json!([started_with, project.as_slice()].concat())
+    };
+    let server = json!({"type": "stdio", "command": program, "args": started_with});
+    let bare = json!({"command": program, "args": started_with});
     Ok(match client {
         "claude-code" | "cursor" => pretty(json!({"mcpServers": {"beamtalk": server}})),
         "gemini" => pretty(json!({"mcpServers": {"beamtalk": bare}})),
         "claude-desktop" => {
             let directory = std::env::current_dir().unwrap_or_default().display().to_string();
-            let args = json!(["mcp", "--start", "--project", directory]);
+            let args = in_project(directory);
             pretty(json!({"mcpServers": {"beamtalk": {"command": program, "args": args}}}))
         }
         "vscode" => {
-            let args = json!(["mcp", "--start", "--project", "${workspaceFolder}"]);
+            let args = in_project("${workspaceFolder}".to_owned());
             pretty(json!({"servers": {"beamtalk": {"type": "stdio", "command": program, "args": args}}}))
         }
         "codex" => format!(
-            "[mcp_servers.beamtalk]\ncommand = {}\nargs = [\"mcp\", \"--start\"]",
-            Value::from(program)
+            "[mcp_servers.beamtalk]\ncommand = {}\nargs = {}",
+            Value::from(program),
+            json!(started_with)
         ),
         "zed" => pretty(json!({"context_servers": {"beamtalk": bare}})),
         other => {
@@ -89,11 +94,11 @@ mod tests {
     #[test]
     fn every_client_has_a_snippet_that_starts_this_binary() {
         for client in NAMES {
-            let text = snippet(client, Path::new("/opt/b in/beamtalk")).unwrap();
-            assert!(
-                text.contains("/opt/b in/beamtalk") && text.contains("--start"),
-                "{text}"
-            );
+            let words = ["mcp", "--start", "--policy", "read-only"].map(str::to_owned);
+            let text = snippet(client, Path::new("/opt/b in/beamtalk"), &words).unwrap();
+            for word in ["/opt/b in/beamtalk", "--start", "read-only"] {
+                assert!(text.contains(word), "{text}");
+            }
             if client != "codex" {
                 assert!(serde_json::from_str::<Value>(&text).is_ok(), "{text}");
             }

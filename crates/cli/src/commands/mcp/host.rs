@@ -6,7 +6,8 @@ use std::path::Path;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-use beamtalk_client::{Answer, Connection, Error, Events, Greeting, Pending, Reply};
+use beamtalk_agents::tools::Tree;
+use beamtalk_client::{Answer, Connection, Error, Events, Greeting, Pending, Place, Reply};
 use beamtalk_loop::control::{Answer as LoopAnswer, Ask};
 use beamtalk_loop::core::Operation as LoopOperation;
 use beamtalk_mcp::{
@@ -23,14 +24,14 @@ use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore, broadcast};
 
 use super::paths::Paths;
 use super::rules::Rules;
-use super::{docs, execute, project};
+use super::{docs, project};
 use crate::commands::docs::{page, topics};
 use crate::commands::loop_command::located;
 use crate::commands::workspace::defaults;
 use crate::commands::{lint, type_coverage};
 use crate::exit::Report;
 use crate::terminal::Terminal;
-use crate::workspace_link::{Place, connect};
+use crate::workspace_link::find_or_start;
 
 /// Output of an evaluation that is kept.
 const OUTPUT_BYTES: usize = 64 * 1024;
@@ -63,7 +64,7 @@ pub(crate) struct Workspace {
     asks: Arc<Semaphore>,
     records: Semaphore,
     under_way: Rc<(Cell<usize>, Notify)>,
-    agents: super::tree::Tree,
+    agents: Tree,
     /// What code may use in the workspace of a connection.
     capabilities: RefCell<Option<(Weak<Connection>, Capabilities)>>,
     /// The session of an agent whose word this is.
@@ -130,7 +131,7 @@ impl Workspace {
             asks: Arc::new(Semaphore::new(44)),
             records: Semaphore::new(8),
             under_way: Rc::default(),
-            agents: super::tree::Tree::new(is_narrow),
+            agents: Tree::new(is_narrow),
             capabilities: RefCell::default(),
             session: None,
             programs: Semaphore::new(PROGRAMS),
@@ -171,7 +172,7 @@ impl Workspace {
         let running = self
             .place
             .running()
-            .map_err(|fault| of_fault(&fault, "no_workspace"))?;
+            .map_err(|fault| of_fault(&fault.into(), "no_workspace"))?;
         let info = match running {
             Some(info) => info,
             None if starts => self.start(options.clone()).await?,
@@ -182,15 +183,15 @@ impl Workspace {
             client: name.as_deref().unwrap_or("mcp"),
             resume: None,
         };
-        match connect(&self.place, &info, greeting).await {
+        match self.place.connect(&info, greeting).await {
             Ok(joined) => Ok(joined),
             // One that was killed leaves a record behind; whoever starts one looks closer.
             Err(_) if starts => {
                 let info = self.start(options.clone()).await?;
-                let joined = connect(&self.place, &info, greeting).await;
-                joined.map_err(|fault| of_fault(&fault, "no_workspace"))
+                let joined = self.place.connect(&info, greeting).await;
+                joined.map_err(|fault| of_fault(&fault.into(), "no_workspace"))
             }
-            Err(fault) => Err(of_fault(&fault, "no_workspace")),
+            Err(fault) => Err(of_fault(&fault.into(), "no_workspace")),
         }
     }
 
@@ -209,7 +210,7 @@ impl Workspace {
         let (place, network) = (self.place.clone(), self.network);
         let started = tokio::task::spawn_blocking(move || -> anyhow::Result<_> {
             let options = defaults(&place, options)?;
-            let found = place.find_or_start(&mut Terminal::silent(network), &options)?;
+            let found = find_or_start(&place, &mut Terminal::silent(network), &options)?;
             Ok(found.info)
         });
         match started.await {
@@ -531,7 +532,7 @@ impl Host for Workspace {
 
     async fn execute(&self, program: Program) -> Result<(String, i64), HostError> {
         let _place = self.programs.acquire().await;
-        execute::execute(&self.agents, program).await
+        beamtalk_agents::tools::execute(&self.agents, program).await
     }
 
     async fn loop_command(&self, command: LoopCommand) -> Result<Value, HostError> {

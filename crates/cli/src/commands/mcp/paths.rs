@@ -20,7 +20,7 @@ pub(crate) struct Paths {
 }
 
 fn denied(path: &str, why: &str) -> Box<ErrorBody> {
-    let shown = beamtalk_mcp::escape(&path.chars().take(200).collect::<String>());
+    let shown = beamtalk_wire::escape(&path.chars().take(200).collect::<String>());
     let error = ErrorBody::new(ErrorKind::from("path_denied"), format!("'{shown}' {why}"));
     Box::new(error.hint("name a file of the project, relative to its root"))
 }

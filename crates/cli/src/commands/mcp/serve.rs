@@ -1,22 +1,18 @@
 //! Standard input and output as a client of the server: lines in, lines out, and an end that leaves nothing running.
 
-use std::io::{BufReader, Write};
 use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::Context;
-use beamtalk_mcp::{Line, LineReader, Outgoing, Session, Settings, Way};
+use beamtalk_mcp::{Line, Outgoing, Session, Settings, Way, door};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tokio::time::{Instant, timeout_at};
 
-use super::door;
 use super::host::Workspace;
+use super::streams::{Input, Output};
 use crate::exit::Exit;
 
-/// Lines that are read ahead.
-const AHEAD: usize = 16;
 /// After so long without a line the server gives back what it does not need.
 const REST: Duration = Duration::from_secs(1);
 /// How long what runs may take to end by itself once the input has ended.
@@ -38,12 +34,12 @@ pub(crate) fn serve(host: Rc<Workspace>, settings: Rc<Settings>) -> anyhow::Resu
 async fn talk(host: Rc<Workspace>, settings: Rc<Settings>) -> anyhow::Result<Exit> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut lines = read_lines();
+    let mut lines = Input::open();
     let (outgoing, answers) = Outgoing::new();
-    let mut written = write_lines(answers);
+    let mut output = Output::open(answers);
     let (settings, first) = match settings.way {
         // A client at a door may want less than it could have.
-        Way::Door => match lines.recv().await {
+        Way::Door => match lines.next().await {
             Some(Line::Text(text)) => match door::heard(&settings, &text) {
                 Some(narrower) => (Rc::new(narrower), None),
                 None => (settings, Some(Line::Text(text))),
@@ -60,14 +56,14 @@ async fn talk(host: Rc<Workspace>, settings: Rc<Settings>) -> anyhow::Result<Exi
     loop {
         let next = async {
             session.room().await;
-            lines.recv().await
+            lines.next().await
         };
         tokio::select! {
             line = next => match line {
                 Some(line) => session.receive(line),
                 None => break,
             },
-            bytes = written.recv() => match bytes {
+            bytes = output.written() => match bytes {
                 Some(bytes) => outgoing.written(bytes),
                 // Nobody reads any more.
                 None => break,
@@ -84,7 +80,7 @@ async fn talk(host: Rc<Workspace>, settings: Rc<Settings>) -> anyhow::Result<Exi
     }
     let calls_end = Instant::now() + LAST_CALLS;
     while !session.is_idle() {
-        match timeout_at(calls_end, written.recv()).await {
+        match timeout_at(calls_end, output.written()).await {
             Ok(Some(bytes)) => outgoing.written(bytes),
             Ok(None) | Err(_) => break,
         }
@@ -96,41 +92,10 @@ async fn talk(host: Rc<Workspace>, settings: Rc<Settings>) -> anyhow::Result<Exi
     drop(session);
     drop(timeout_at(end, host.leave()).await);
     while outgoing.is_writing() {
-        match timeout_at(end, written.recv()).await {
+        match timeout_at(end, output.written()).await {
             Ok(Some(bytes)) => outgoing.written(bytes),
             Ok(None) | Err(_) => break,
         }
     }
     Ok(Exit::Success)
-}
-
-/// A thread that reads, since standard input may be anything.
-fn read_lines() -> mpsc::Receiver<Line> {
-    let (sender, lines) = mpsc::channel(AHEAD);
-    std::thread::spawn(move || {
-        let mut reader = LineReader::new(BufReader::with_capacity(64 * 1024, std::io::stdin().lock()));
-        while let Ok(Some(line)) = reader.read() {
-            if sender.blocking_send(line).is_err() {
-                break;
-            }
-        }
-    });
-    lines
-}
-
-/// A thread that writes, so that a client that does not read holds up nobody else; it tells what was written.
-fn write_lines(mut answers: mpsc::UnboundedReceiver<String>) -> mpsc::UnboundedReceiver<usize> {
-    let (sender, written) = mpsc::unbounded_channel();
-    std::thread::spawn(move || {
-        let mut out = std::io::stdout().lock();
-        while let Some(text) = answers.blocking_recv() {
-            let bytes = text.len();
-            let mut line = text.into_bytes();
-            line.push(b'\n');
-            if out.write_all(&line).and_then(|()| out.flush()).is_err() || sender.send(bytes).is_err() {
-                break;
-            }
-        }
-    });
-    written
 }

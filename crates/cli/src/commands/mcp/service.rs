@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use beamtalk_client::Place;
 use beamtalk_mcp::{Endpoint, HttpAnswer, HttpRequest, NarrowedBy, Policy, Progress, Way, work};
 use beamtalk_project::Network;
 use beamtalk_storage::{StateDirectory, WorkspaceId};
@@ -15,7 +16,6 @@ use beamtalk_workspace::{Answering, Inside, Link, McpService};
 use super::host::{Reach, Workspace};
 use super::rules::{Asked, Rules};
 use crate::config::{Config, McpConfig};
-use crate::workspace_link::Place;
 
 /// Endpoints by the name of the principal and the policy of its token.
 type Endpoints = HashMap<(String, Option<String>), Rc<Endpoint<Workspace>>>;

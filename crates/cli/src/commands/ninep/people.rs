@@ -5,10 +5,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use beamtalk_ninep::{Error, Stat};
+use beamtalk_repl::harmless::Sink;
 use regex::Regex;
 
 use super::{Arguments, Failure, Remote, copy, print, reach};
-use crate::harmless::Sink;
 
 /// A path of this machine: `-`, or one that says so by its beginning. With a server named, `/` begins a path there.
 fn is_local(arguments: &Arguments, path: &str) -> bool {

@@ -6,6 +6,7 @@ use std::path::Path;
 use beamtalk_client::{Answer, Connection, Reply};
 use beamtalk_project::Project;
 use beamtalk_project::build::package::Entry;
+use beamtalk_repl::Palette;
 use beamtalk_wire::Operation;
 use beamtalk_wire::answers::EvalAnswer;
 use beamtalk_wire::requests::{Eval, RunEntry, SupervisionTree};
@@ -13,11 +14,9 @@ use beamtalk_wire::requests::{Eval, RunEntry, SupervisionTree};
 use crate::commands::workspace::defaults;
 use crate::config::Config;
 use crate::exit::{Exit, Fault};
-use crate::repl::paint::Palette;
-use crate::repl::{greeting, link, render};
 use crate::start_flags::StartFlags;
 use crate::terminal::Terminal;
-use crate::workspace_link::{Place, attached, connection_fault};
+use crate::workspace_link::{attached, find_or_start, find_place};
 
 /// Start the supervisor of `[application]` in the workspace and return.
 pub(super) fn serve(terminal: &mut Terminal) -> anyhow::Result<Exit> {
@@ -63,7 +62,7 @@ pub(super) fn run_entry(
             selector: entry.selector.clone(),
             args: words.clone(),
         };
-        let failed = |error| connection_fault(&error);
+        let failed = Fault::from;
         let mut pending = connection.send(&program).map_err(failed)?;
         loop {
             match pending.next().await.map_err(failed)? {
@@ -98,7 +97,7 @@ fn finished(terminal: &Terminal, answer: Answer<EvalAnswer>) -> anyhow::Result<E
             } else {
                 Palette::Plain
             };
-            let told = render::failure(&error, "", palette);
+            let told = beamtalk_repl::failure(&error, "", palette);
             std::io::stderr().lock().write_all(told.as_bytes())?;
             return Ok(Exit::Failure);
         }
@@ -112,14 +111,14 @@ pub(crate) fn in_workspace<T>(
     terminal: &mut Terminal,
     work: impl AsyncFnOnce(&mut Terminal, &Connection, bool) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let place = Place::find(terminal, None)?;
+    let place = find_place(terminal, None)?;
     let options =
         StartFlags::of_environment()?.options(defaults(&place, Config::of(&place.state)?.start)?)?;
-    let found = place.find_or_start(terminal, &options)?;
+    let found = find_or_start(&place, terminal, &options)?;
     attached(&place, &found.info, async |connection, _| {
         if found.started.is_none() {
-            let state = ask(&connection, &link::state()).await?;
-            for line in greeting::state_lines(Some(&state)) {
+            let state = ask(&connection, &beamtalk_repl::state()).await?;
+            for line in beamtalk_repl::state_lines(Some(&state)) {
                 terminal.status(line);
             }
         }
@@ -129,5 +128,5 @@ pub(crate) fn in_workspace<T>(
 
 pub(crate) async fn ask<O: Operation>(connection: &Connection, request: &O) -> anyhow::Result<O::Answer> {
     let answer = connection.ask(request).await;
-    Ok(answer.map_err(|error| connection_fault(&error))?)
+    Ok(answer.map_err(Fault::from)?)
 }

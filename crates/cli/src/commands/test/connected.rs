@@ -19,7 +19,6 @@ use serde_json::Value;
 use crate::commands::run::live::{ask, in_workspace};
 use crate::exit::Fault;
 use crate::terminal::Terminal;
-use crate::workspace_link::connection_fault;
 
 /// Run everything; the outcomes stand in the order of the units.
 pub(crate) fn run(
@@ -112,7 +111,7 @@ async fn class_tests(
     let answer = match connection.ask(request).await {
         Ok(answer) => answer,
         Err(error) => {
-            let fault = connection_fault(&error);
+            let fault = Fault::from(error);
             return Ok(vec![broken(unit, fault.message)]);
         }
     };
@@ -177,7 +176,7 @@ async fn script_test(
             line: Some(input.line as u64),
             ..Eval::default()
         };
-        let failed = |error| connection_fault(&error);
+        let failed = Fault::from;
         let mut pending = connection.send(&eval).map_err(failed)?;
         let answer = loop {
             match pending.next().await.map_err(failed)? {

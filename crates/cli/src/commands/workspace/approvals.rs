@@ -1,14 +1,14 @@
 //! `beamtalk workspace approvals`: calls of AI clients that wait for a person.
 
 use beamtalk_client::Connection;
+use beamtalk_repl::approvals;
 use beamtalk_wire::Operation;
 use beamtalk_wire::requests::{ApprovalAnswer, Approvals};
 use clap::Subcommand;
 
-use crate::approvals;
 use crate::exit::{Exit, Fault};
 use crate::terminal::Terminal;
-use crate::workspace_link::{Place, attached};
+use crate::workspace_link::{attached, find_place};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -57,7 +57,7 @@ async fn ask<O: Operation>(connection: &Connection, request: &O) -> anyhow::Resu
 }
 
 pub(super) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
-    let place = Place::find(terminal, None)?;
+    let place = find_place(terminal, None)?;
     let info = place.running()?.ok_or_else(|| Fault {
         exit: Exit::NotRunning,
         kind: "no_workspace",

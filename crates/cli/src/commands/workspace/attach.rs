@@ -3,19 +3,15 @@
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-use beamtalk_client::{Connection, Endpoint, Greeting, TlsTrust};
+use beamtalk_client::{Connection, Endpoint, Greeting, Place, TlsTrust};
+use beamtalk_repl::{About, Arrival, Dial, Dialed, History, Source};
 use beamtalk_storage::{StorageError, WorkspaceId, read_secret_file};
 
-use crate::commands::repl::{palette, screen};
-use crate::exit::{Exit, Fault};
-use crate::remotes::{Address, Remote, Remotes};
-use crate::repl::batch::{self, Source};
-use crate::repl::greeting::{About, Arrival};
-use crate::repl::history::History;
-use crate::repl::interactive;
-use crate::repl::link::{Dial, Dialed, Link};
+use crate::commands::repl::opening;
+use crate::exit::{Exit, Fault, ended};
 use crate::terminal::Terminal;
-use crate::workspace_link::{Place, connect, connection_fault, not_running, open_state, refused};
+use crate::workspace_link::{find_place, open_state};
+use beamtalk_client::remotes::{Address, Remote, Remotes};
 
 /// The longest secret that is sent; a longer file is none.
 const LONGEST_SECRET: u64 = 4096;
@@ -34,15 +30,29 @@ pub(super) struct Arguments {
     /// An access token for a workspace of another machine; `-` reads standard input.
     #[arg(long, value_name = "FILE", requires = "target")]
     token_file: Option<PathBuf>,
+    #[command(flatten)]
+    tls: TlsFlags,
+}
+
+// Whom to trust, and who this client is: a comment of its own would become that of the commands.
+#[derive(Clone, clap::Args)]
+pub(super) struct TlsFlags {
     /// Trust this certificate authority besides those of the system.
     #[arg(long, value_name = "FILE")]
-    ca: Option<PathBuf>,
+    pub(super) ca: Option<PathBuf>,
     /// The certificate of this client.
     #[arg(long, value_name = "FILE", requires = "key")]
-    cert: Option<PathBuf>,
+    pub(super) cert: Option<PathBuf>,
     /// The key of that certificate.
     #[arg(long, value_name = "FILE", requires = "cert")]
-    key: Option<PathBuf>,
+    pub(super) key: Option<PathBuf>,
+}
+
+impl TlsFlags {
+    /// Whoever names certificates wants TLS.
+    pub(super) fn has_certificates(&self) -> bool {
+        self.ca.is_some() || self.cert.is_some()
+    }
 }
 
 pub(super) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Result<Exit> {
@@ -50,7 +60,7 @@ pub(super) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Resu
         let endpoint = Endpoint {
             host: "127.0.0.1".to_owned(),
             port,
-            tls: arguments.ca.clone().map(|ca| TlsTrust {
+            tls: arguments.tls.ca.clone().map(|ca| TlsTrust {
                 ca: Some(ca),
                 certificate: None,
             }),
@@ -107,7 +117,7 @@ fn find(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Target
     if let Ok(id) = WorkspaceId::named(target) {
         let state = open_state(terminal)?;
         let saved = Remotes::open(&state)?.find(target)?;
-        let is_here = state.workspace(&id).map_err(refused)?.is_some();
+        let is_here = state.workspace(&id).map_err(Fault::from)?.is_some();
         match saved {
             Some(saved) if is_here && arguments.token_file.is_none() => {
                 terminal.error(format_args!(
@@ -121,15 +131,15 @@ fn find(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Target
                 return Ok(Target::Elsewhere(Remote {
                     url: saved.url,
                     token_file: arguments.token_file.clone().unwrap_or(saved.token_file),
-                    ca: given(&arguments.ca, saved.ca),
-                    cert: given(&arguments.cert, saved.cert),
-                    key: given(&arguments.key, saved.key),
+                    ca: given(&arguments.tls.ca, saved.ca),
+                    cert: given(&arguments.tls.cert, saved.cert),
+                    key: given(&arguments.tls.key, saved.key),
                 }));
             }
             None if is_here && arguments.token_file.is_none() => return Ok(Target::Here),
             None if arguments.token_file.is_none() => {
                 let message = format!("'{target}' is neither a workspace of this machine nor a saved name");
-                return Err(not_running(message)
+                return Err(Fault::not_running(message)
                     .with_hint(format!(
                         "for a host: beamtalk workspace attach {target}:PORT --token-file FILE, or save it with: \
                          beamtalk workspace remote add {target} {target}:PORT --token-file FILE"
@@ -139,7 +149,7 @@ fn find(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Target
             None => {}
         }
     }
-    let address = Address::read(target, arguments.ca.is_some() || arguments.cert.is_some())?;
+    let address = Address::read(target, arguments.tls.has_certificates())?;
     let Some(token_file) = arguments.token_file.clone() else {
         let message = "a workspace of another machine needs --token-file";
         return Err(Fault::usage("no_token", message)
@@ -151,16 +161,16 @@ fn find(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Target
     Ok(Target::Elsewhere(Remote {
         url: address.to_string(),
         token_file,
-        ca: arguments.ca.clone(),
-        cert: arguments.cert.clone(),
-        key: arguments.key.clone(),
+        ca: arguments.tls.ca.clone(),
+        cert: arguments.tls.cert.clone(),
+        key: arguments.tls.key.clone(),
     }))
 }
 
 fn here(terminal: &mut Terminal, name: Option<&str>) -> anyhow::Result<Exit> {
-    let place = Place::find(terminal, name)?;
+    let place = find_place(terminal, name)?;
     if place.running()?.is_none() {
-        return Err(not_running(format!("workspace '{}' is not running", place.id)).into());
+        return Err(place.is_not_running().into());
     }
     let kept = place.require_directory()?;
     let about = About {
@@ -168,8 +178,8 @@ fn here(terminal: &mut Terminal, name: Option<&str>) -> anyhow::Result<Exit> {
         discovered_from: (!place.is_named).then(|| place.root.display().to_string()),
         ..About::default()
     };
-    let link = Link::open(Box::new(NearDial(place)))?;
-    at_terminal(terminal, link, &about, Some(kept.directory().clone()))
+    let dial = Box::new(NearDial(place));
+    at_terminal(terminal, dial, &about, Some(kept.directory().clone()))
 }
 
 fn session(terminal: &mut Terminal, dial: FarDial, workspace: &str) -> anyhow::Result<Exit> {
@@ -177,28 +187,21 @@ fn session(terminal: &mut Terminal, dial: FarDial, workspace: &str) -> anyhow::R
         workspace: workspace.to_owned(),
         ..About::default()
     };
-    let link = Link::open(Box::new(dial))?;
-    at_terminal(terminal, link, &about, None)
+    at_terminal(terminal, Box::new(dial), &about, None)
 }
 
 fn at_terminal(
-    terminal: &mut Terminal,
-    link: Link,
+    terminal: &Terminal,
+    dial: Box<dyn Dial>,
     about: &About,
     history: Option<beamtalk_storage::Directory>,
 ) -> anyhow::Result<Exit> {
+    let opening = opening(terminal, dial, Arrival::Attached)?;
     if terminal.is_json() || !std::io::stdin().is_terminal() {
-        return batch::run(link, screen(terminal), Source::Stream, None, Arrival::Attached);
+        return opening.evaluate(Source::Stream).map_err(ended);
     }
-    let history = History::open(history).map_err(refused)?;
-    interactive::run(
-        terminal,
-        palette(terminal),
-        link,
-        about,
-        Arrival::Attached,
-        history,
-    )
+    let history = History::open(history).map_err(Fault::from)?;
+    opening.interact(about, history).map_err(ended)
 }
 
 /// Reaches a workspace of this user, where its records say it is.
@@ -206,13 +209,7 @@ struct NearDial(Place);
 
 impl Dial for NearDial {
     fn dial<'a>(&'a self, resume: Option<&'a str>) -> Dialed<'a> {
-        Box::pin(async move {
-            let Self(place) = self;
-            let info = place
-                .running()?
-                .ok_or_else(|| not_running(format!("workspace '{}' is not running", place.id)))?;
-            connect(place, &info, greeting(resume)).await
-        })
+        Box::pin(self.0.dial(greeting(resume)))
     }
 }
 
@@ -228,9 +225,8 @@ impl Dial for FarDial {
     fn dial<'a>(&'a self, resume: Option<&'a str>) -> Dialed<'a> {
         Box::pin(async move {
             let secret = self.secret.read()?;
-            Connection::open(&self.endpoint, self.field, secret.trim(), greeting(resume))
-                .await
-                .map_err(|error| connection_fault(&error).into())
+            let greeting = greeting(resume);
+            Ok(Connection::open(&self.endpoint, self.field, secret.trim(), greeting).await?)
         })
     }
 }
@@ -257,10 +253,10 @@ impl SecretSource {
         Ok(Self::Given(read_standard_input()?))
     }
 
-    fn read(&self) -> anyhow::Result<String> {
+    fn read(&self) -> Result<String, Fault> {
         match self {
             Self::Given(text) => Ok(text.clone()),
-            Self::File(file) => Ok(read_secret(file)?),
+            Self::File(file) => read_secret(file),
         }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::exit::{Exit, Fault};
 use crate::terminal::Terminal;
-use crate::workspace_link::Place;
+use crate::workspace_link::find_place;
 
 /// How often a trail that is followed is looked at.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -75,7 +75,7 @@ pub(super) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
 }
 
 fn reader(terminal: &mut Terminal, name: Option<&str>) -> anyhow::Result<AuditReader> {
-    let place = Place::find(terminal, name)?;
+    let place = find_place(terminal, name)?;
     Ok(AuditReader::new(&place.require_directory()?))
 }
 

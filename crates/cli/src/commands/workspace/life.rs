@@ -1,5 +1,6 @@
 //! Making, starting and stopping workspaces.
 
+use beamtalk_client::Place;
 use beamtalk_storage::Metadata;
 use beamtalk_workspace::{StartOptions, StartReport};
 use serde_json::{Value, json};
@@ -9,7 +10,7 @@ use crate::config::Config;
 use crate::exit::{Exit, Fault};
 use crate::start_flags::StartFlags;
 use crate::terminal::Terminal;
-use crate::workspace_link::{Place, Trust, open_state, refused};
+use crate::workspace_link::{Trust, find_or_start, find_place, open_state, order};
 
 pub(super) fn create(
     terminal: &mut Terminal,
@@ -17,21 +18,21 @@ pub(super) fn create(
     starts: bool,
     flags: &StartFlags,
 ) -> anyhow::Result<Exit> {
-    let place = Place::find(terminal, Some(name))?;
+    let place = find_place(terminal, Some(name))?;
     if place.directory()?.is_some() {
         let message = format!("there is a workspace '{name}' already");
         let hint = format!("beamtalk workspace start {name}");
         return Err(Fault::usage("workspace_exists", message).with_hint(hint).into());
     }
     let options = flags.options(Config::of(&place.state)?.start)?;
-    let directory = place.state.create_workspace(&place.id).map_err(refused)?;
+    let directory = place.state.create_workspace(&place.id).map_err(Fault::from)?;
     let created_at = beamtalk_storage::time::now_seconds();
     let mut metadata = Metadata::new(&place.id, &place.root.display().to_string(), created_at);
     metadata.capabilities = options.capabilities();
     if let Value::Object(start) = serde_json::to_value(&options)? {
         metadata.start = start;
     }
-    directory.write_metadata(&metadata).map_err(refused)?;
+    directory.write_metadata(&metadata).map_err(Fault::from)?;
     if starts {
         return start_at(terminal, &place, &options, flags);
     }
@@ -47,7 +48,7 @@ pub(super) fn create(
 }
 
 pub(super) fn start(terminal: &mut Terminal, name: Option<&str>, flags: &StartFlags) -> anyhow::Result<Exit> {
-    let place = Place::find(terminal, name)?;
+    let place = find_place(terminal, name)?;
     let options = flags.options(defaults(&place, Config::of(&place.state)?.start)?)?;
     start_at(terminal, &place, &options, flags)
 }
@@ -58,7 +59,7 @@ fn start_at(
     options: &StartOptions,
     flags: &StartFlags,
 ) -> anyhow::Result<Exit> {
-    let found = place.find_or_start(terminal, options)?;
+    let found = find_or_start(place, terminal, options)?;
     if found.started.is_none() {
         warn_without_effect(terminal, place, flags)?;
     }
@@ -132,19 +133,19 @@ pub(super) fn start_in_foreground(
     name: Option<&str>,
     flags: &StartFlags,
 ) -> anyhow::Result<Exit> {
-    let place = Place::find(terminal, name)?;
+    let place = find_place(terminal, name)?;
     let options = flags.options(defaults(&place, Config::of(&place.state)?.start)?)?;
     if place.control()?.is_some() {
         warn_without_effect(terminal, &place, flags)?;
         terminal.status(format_args!("Workspace {} runs already.", place.id));
         return Ok(Exit::Success);
     }
-    let directory = place.state.create_workspace(&place.id).map_err(refused)?;
-    directory.create_startup_log().map_err(refused)?;
+    let directory = place.state.create_workspace(&place.id).map_err(Fault::from)?;
+    directory.create_startup_log().map_err(Fault::from)?;
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     std::env::set_current_dir(&place.root)?;
     let mut failure = None;
-    let order = place.order(&options, Trust::Everything);
+    let order = order(&place, &options, Trust::Everything);
     let service = Box::new(crate::commands::mcp::make_service);
     let ended = beamtalk_workspace::run(order, (agents_door(), service), |report| {
         failure = tell(terminal, &place, report);
@@ -172,7 +173,7 @@ fn tell(terminal: &mut Terminal, place: &Place, report: StartReport) -> Option<F
 }
 
 pub(super) fn stop(terminal: &mut Terminal, name: Option<&str>, force: bool) -> anyhow::Result<Exit> {
-    let place = Place::find(terminal, name)?;
+    let place = find_place(terminal, name)?;
     let was_running = place.stop("stop", force)?;
     report_stop(terminal, &place, was_running)
 }
@@ -191,7 +192,7 @@ fn report_stop(terminal: &mut Terminal, place: &Place, was_running: bool) -> any
 pub(super) fn stop_all(terminal: &mut Terminal, force: bool) -> anyhow::Result<Exit> {
     let state = open_state(terminal)?;
     let mut is_any = false;
-    for id in state.workspaces().map_err(refused)? {
+    for id in state.workspaces().map_err(Fault::from)? {
         let place = Place::of(&state, id);
         if place.stop("stop", force)? {
             is_any = true;

@@ -3,12 +3,13 @@
 use std::io::{BufRead, IsTerminal, Write};
 use std::time::Duration;
 
+use beamtalk_client::Place;
 use beamtalk_storage::{StateDirectory, Verdict, WorkspaceId, find_project_root};
 use serde_json::{Value, json};
 
 use crate::exit::{Exit, Fault};
 use crate::terminal::Terminal;
-use crate::workspace_link::{Place, open_state, refused};
+use crate::workspace_link::open_state;
 
 /// How long one may take to say how it is: it must not hide the others.
 const LOOK_TIME: Duration = Duration::from_secs(2);
@@ -26,7 +27,7 @@ pub(super) fn list(terminal: &mut Terminal) -> anyhow::Result<Exit> {
     let state = open_state(terminal)?;
     let current = current(terminal, &state);
     let mut rows = Vec::new();
-    for id in state.workspaces().map_err(refused)? {
+    for id in state.workspaces().map_err(Fault::from)? {
         rows.push(look(&state, id)?);
     }
     if terminal.is_json() {
@@ -81,7 +82,7 @@ fn look(state: &StateDirectory, id: WorkspaceId) -> anyhow::Result<Row> {
         pid: None,
         created_at: None,
     };
-    let Some(directory) = state.workspace(&id).map_err(refused)? else {
+    let Some(directory) = state.workspace(&id).map_err(Fault::from)? else {
         return Ok(row);
     };
     if let Ok(Some(metadata)) = directory.metadata() {
@@ -110,11 +111,11 @@ fn look(state: &StateDirectory, id: WorkspaceId) -> anyhow::Result<Row> {
 
 pub(super) fn remove(terminal: &mut Terminal, name: &str, is_confirmed: bool) -> anyhow::Result<Exit> {
     let state = open_state(terminal)?;
-    let id = WorkspaceId::named(name).map_err(refused)?;
-    let Some(directory) = state.workspace(&id).map_err(refused)? else {
+    let id = WorkspaceId::named(name).map_err(Fault::from)?;
+    let Some(directory) = state.workspace(&id).map_err(Fault::from)? else {
         return Err(Fault::usage("no_workspace", format!("there is no workspace '{id}'")).into());
     };
-    let Some(lock) = directory.lock().map_err(refused)? else {
+    let Some(lock) = directory.lock().map_err(Fault::from)? else {
         let message = format!("workspace '{id}' is running");
         let hint = format!("beamtalk workspace stop {id}");
         return Err(Fault::usage("running", message).with_hint(hint).into());
@@ -123,7 +124,7 @@ pub(super) fn remove(terminal: &mut Terminal, name: &str, is_confirmed: bool) ->
         terminal.status("Nothing was deleted.");
         return Ok(Exit::Failure);
     }
-    state.remove_workspace(lock).map_err(refused)?;
+    state.remove_workspace(lock).map_err(Fault::from)?;
     if terminal.is_json() {
         terminal.print(json!({"removed": id.as_str()}))?;
     } else {

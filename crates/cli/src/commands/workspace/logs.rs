@@ -5,9 +5,9 @@ use std::time::Duration;
 use beamtalk_storage::LogTail;
 use serde_json::{Value, json};
 
-use crate::exit::Exit;
+use crate::exit::{Exit, Fault};
 use crate::terminal::Terminal;
-use crate::workspace_link::{Place, refused};
+use crate::workspace_link::find_place;
 use beamtalk_wire::LOG_LEVELS;
 
 const FILE: &str = "workspace.log";
@@ -33,7 +33,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
-    let place = Place::find(terminal, arguments.which.name.as_deref())?;
+    let place = find_place(terminal, arguments.which.name.as_deref())?;
     let workspace = place.require_directory()?;
     if arguments.path {
         terminal.print(workspace.log_path().display())?;
@@ -48,7 +48,7 @@ pub(super) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
             .map(|line| String::from_utf8_lossy(line).into_owned());
         lines.filter(|line| filter.accepts(line)).collect()
     };
-    let mut lines = tail.poll().map_err(refused)?;
+    let mut lines = tail.poll().map_err(Fault::from)?;
     if !arguments.follow {
         lines.extend(tail.rest());
     }
@@ -62,7 +62,7 @@ pub(super) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     }
     loop {
         std::thread::sleep(PAUSE);
-        for line in accepted(tail.poll().map_err(refused)?) {
+        for line in accepted(tail.poll().map_err(Fault::from)?) {
             show(terminal, &line)?;
         }
     }

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use serde_json::json;
 
-use super::attach::{read_secret, read_standard_input};
+use super::attach::{TlsFlags, read_secret, read_standard_input};
 use crate::exit::{Exit, Fault};
-use crate::remotes::{Address, Remote, Remotes, absolute};
 use crate::terminal::Terminal;
-use crate::workspace_link::{open_state, refused};
+use crate::workspace_link::open_state;
+use beamtalk_client::remotes::{Address, Remote, Remotes, absolute};
 
 #[derive(Subcommand)]
 pub(super) enum RemoteCommand {
@@ -33,15 +33,8 @@ pub(super) struct AddArguments {
     /// The file with the access token, of mode 0600; `-` reads standard input and keeps the token.
     #[arg(long, value_name = "FILE")]
     token_file: PathBuf,
-    /// Trust this certificate authority besides those of the system.
-    #[arg(long, value_name = "FILE")]
-    ca: Option<PathBuf>,
-    /// The certificate of this client.
-    #[arg(long, value_name = "FILE", requires = "key")]
-    cert: Option<PathBuf>,
-    /// The key of that certificate.
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    key: Option<PathBuf>,
+    #[command(flatten)]
+    tls: TlsFlags,
     /// Replace what was saved under the name.
     #[arg(long)]
     replace: bool,
@@ -58,12 +51,12 @@ pub(super) fn run(terminal: &mut Terminal, command: &RemoteCommand) -> anyhow::R
 fn add(terminal: &mut Terminal, arguments: &AddArguments) -> anyhow::Result<Exit> {
     let name = &arguments.remote;
     Remotes::check_name(name)?;
-    let has_certificates = arguments.ca.is_some() || arguments.cert.is_some();
+    let has_certificates = arguments.tls.has_certificates();
     let address = Address::read(&arguments.address, has_certificates)?;
     let state = open_state(terminal)?;
     let remotes = Remotes::create(&state)?;
-    let id = beamtalk_storage::WorkspaceId::named(name).map_err(refused)?;
-    if state.workspace(&id).map_err(refused)?.is_some() {
+    let id = beamtalk_storage::WorkspaceId::named(name).map_err(Fault::from)?;
+    if state.workspace(&id).map_err(Fault::from)?.is_some() {
         let message = format!("there is a workspace '{name}' on this machine");
         let fault = Fault::usage("exists", message);
         return Err(fault
@@ -75,17 +68,17 @@ fn add(terminal: &mut Terminal, arguments: &AddArguments) -> anyhow::Result<Exit
         return Err(fault.with_hint("--replace saves it anew").into());
     }
     // What cannot be used later is told now.
-    for file in [&arguments.ca, &arguments.cert].into_iter().flatten() {
+    for file in [&arguments.tls.ca, &arguments.tls.cert].into_iter().flatten() {
         std::fs::File::open(file).map_err(|cause| cannot_read(file, &cause))?;
     }
-    if let Some(key) = &arguments.key {
+    if let Some(key) = &arguments.tls.key {
         read_secret(key)?;
     }
     let place = |file: &Option<PathBuf>| file.as_deref().map(absolute).transpose();
     let (ca, cert, key) = (
-        place(&arguments.ca)?,
-        place(&arguments.cert)?,
-        place(&arguments.key)?,
+        place(&arguments.tls.ca)?,
+        place(&arguments.tls.cert)?,
+        place(&arguments.tls.key)?,
     );
     let token_file = if arguments.token_file == Path::new("-") {
         let token = read_standard_input()?;

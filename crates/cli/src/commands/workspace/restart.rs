@@ -9,7 +9,7 @@ use super::life::flags_of_last_start;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::terminal::Terminal;
-use crate::workspace_link::{Place, Trust};
+use crate::workspace_link::{Trust, find_place, start};
 
 /// What `--clean` cannot undo.
 const REMINDER: &str =
@@ -21,7 +21,7 @@ pub(super) fn restart(
     clean: bool,
     force: bool,
 ) -> anyhow::Result<Exit> {
-    let place = Place::find(terminal, name)?;
+    let place = find_place(terminal, name)?;
     place.require_directory()?;
     let options = match flags_of_last_start(&place)? {
         Some(options) => options,
@@ -29,7 +29,7 @@ pub(super) fn restart(
     };
     place.stop("restart", force)?;
     let trust = if clean { Trust::Nothing } else { Trust::Everything };
-    let found = place.start(terminal, &options, trust)?;
+    let found = start(&place, terminal, &options, trust)?;
     let changed = if clean { changed_files(&place.root) } else { None };
     if terminal.is_json() {
         let mut answer = json!(found.info);

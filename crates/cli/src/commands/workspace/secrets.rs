@@ -1,5 +1,6 @@
 //! The cookie and the access tokens of a workspace, running or stopped.
 
+use beamtalk_client::{Place, control_answer};
 use beamtalk_storage::{Metadata, WorkspaceDirectory, WorkspaceLock, time};
 use beamtalk_wire::Role;
 use beamtalk_workspace::audit::{Audit, AuditOptions, AuditSize, Event, Who};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::exit::{Exit, Fault};
 use crate::terminal::Terminal;
-use crate::workspace_link::{Place, control_answer, refused};
+use crate::workspace_link::find_place;
 
 #[derive(Subcommand)]
 pub(super) enum TokenCommand {
@@ -41,7 +42,7 @@ pub(super) fn rotate_cookie(
     name: Option<&str>,
     keep_connections: bool,
 ) -> anyhow::Result<Exit> {
-    let place = Place::find(terminal, name)?;
+    let place = find_place(terminal, name)?;
     let directory = place.require_directory()?;
     let closed = match place.control()? {
         Some((mut control, _)) => {
@@ -52,7 +53,7 @@ pub(super) fn rotate_cookie(
         }
         None => {
             let _lock = stopped(&place, &directory)?;
-            directory.rotate_cookie().map_err(refused)?;
+            directory.rotate_cookie().map_err(Fault::from)?;
             record(
                 &directory,
                 Event::Rotate {
@@ -98,7 +99,7 @@ fn create(
         .map(parse_span)
         .transpose()
         .map_err(|error| wrong(&error))?;
-    let place = Place::find(terminal, None)?;
+    let place = find_place(terminal, None)?;
     let secret = if let Some((mut control, _)) = place.control()? {
         let request =
             json!({"op": "token-create", "name": name, "role": role, "mcp": mcp, "expires": expires});
@@ -106,12 +107,12 @@ fn create(
         answer["token"].as_str().unwrap_or_default().to_owned()
     } else {
         // A workspace may get its token before its first start, which needs one to be reachable.
-        let directory = place.state.create_workspace(&place.id).map_err(refused)?;
+        let directory = place.state.create_workspace(&place.id).map_err(Fault::from)?;
         let _lock = stopped(&place, &directory)?;
-        if directory.metadata().map_err(refused)?.is_none() {
+        if directory.metadata().map_err(Fault::from)?.is_none() {
             let root = place.root.display().to_string();
             let metadata = Metadata::new(&place.id, &root, time::now_seconds());
-            directory.write_metadata(&metadata).map_err(refused)?;
+            directory.write_metadata(&metadata).map_err(Fault::from)?;
         }
         let mut tokens = read(&directory)?;
         let role = if role == "observer" {
@@ -127,7 +128,7 @@ fn create(
                 time::now_seconds(),
             )
             .map_err(|error| wrong(&error))?;
-        directory.write_tokens(&tokens.to_json()).map_err(refused)?;
+        directory.write_tokens(&tokens.to_json()).map_err(Fault::from)?;
         record_token(&directory, "create", name)?;
         secret.expose().to_owned()
     };
@@ -135,15 +136,21 @@ fn create(
         terminal.print(json!({"name": name, "role": role, "token": secret}))?;
         return Ok(Exit::Success);
     }
-    terminal.status(
-        "Keep this token like an SSH private key; it is shown once. An owner token runs any code as you.",
-    );
+    let opens = match (mcp, role) {
+        (Some("read-only"), _) => "It opens /mcp, to look.",
+        (Some(_), _) => "It opens /mcp, where clients run code as you.",
+        (None, "observer") => "It opens the workspace, to look.",
+        (None, _) => "An owner token runs any code as you.",
+    };
+    terminal.status(format!(
+        "Keep this token like an SSH private key; it is shown once. {opens}"
+    ));
     terminal.print(secret)?;
     Ok(Exit::Success)
 }
 
 fn list(terminal: &mut Terminal) -> anyhow::Result<Exit> {
-    let place = Place::find(terminal, None)?;
+    let place = find_place(terminal, None)?;
     let records: Vec<TokenRecord> = match place.control()? {
         Some((mut control, _)) => {
             let mut answer = control_answer(control.call(&json!({"op": "token-list"}))?)?;
@@ -156,7 +163,7 @@ fn list(terminal: &mut Terminal) -> anyhow::Result<Exit> {
             .iter()
             .map(|token| {
                 json!({
-                    "name": token.name, "role": token.role, "created": token.created,
+                    "name": token.name, "role": token.role, "mcp": token.mcp, "created": token.created,
                     "expires": token.expires, "last_used": token.last_used,
                 })
             })
@@ -177,10 +184,14 @@ fn list(terminal: &mut Terminal) -> anyhow::Result<Exit> {
             Some(_) if !token.is_live(now) => "expired".to_owned(),
             expires => day(expires, "never expires"),
         };
+        let opens = match &token.mcp {
+            Some(policy) => format!("mcp {policy}"),
+            None => token.role.name().to_owned(),
+        };
         terminal.print(format_args!(
-            "{:<20} {:<8} {:<16} last used {}",
+            "{:<20} {:<13} {:<16} last used {}",
             token.name,
-            token.role.name(),
+            opens,
             expiry,
             day(token.last_used, "never")
         ))?;
@@ -189,7 +200,7 @@ fn list(terminal: &mut Terminal) -> anyhow::Result<Exit> {
 }
 
 fn revoke(terminal: &mut Terminal, name: &str) -> anyhow::Result<Exit> {
-    let place = Place::find(terminal, None)?;
+    let place = find_place(terminal, None)?;
     let closed = if let Some((mut control, _)) = place.control()? {
         let answer = control_answer(control.call(&json!({"op": "token-revoke", "name": name}))?)?;
         answer["closed"].as_u64().unwrap_or(0)
@@ -198,7 +209,7 @@ fn revoke(terminal: &mut Terminal, name: &str) -> anyhow::Result<Exit> {
         let _lock = stopped(&place, &directory)?;
         let mut tokens = read(&directory)?;
         tokens.revoke(name).map_err(|error| wrong(&error))?;
-        directory.write_tokens(&tokens.to_json()).map_err(refused)?;
+        directory.write_tokens(&tokens.to_json()).map_err(Fault::from)?;
         record_token(&directory, "revoke", name)?;
         0
     };
@@ -214,7 +225,7 @@ fn revoke(terminal: &mut Terminal, name: &str) -> anyhow::Result<Exit> {
 
 /// The lock that keeps a daemon from starting while its secrets are changed.
 fn stopped(place: &Place, directory: &WorkspaceDirectory) -> anyhow::Result<WorkspaceLock> {
-    directory.lock().map_err(refused)?.ok_or_else(|| {
+    directory.lock().map_err(Fault::from)?.ok_or_else(|| {
         let message = format!("workspace '{}' is starting or stopping", place.id);
         Fault::failure("busy", message)
             .with_hint("try again in a moment")
@@ -223,7 +234,7 @@ fn stopped(place: &Place, directory: &WorkspaceDirectory) -> anyhow::Result<Work
 }
 
 fn read(directory: &WorkspaceDirectory) -> anyhow::Result<Tokens> {
-    match directory.tokens().map_err(refused)? {
+    match directory.tokens().map_err(Fault::from)? {
         Some(bytes) => Ok(Tokens::parse(&bytes).map_err(|error| wrong(&error))?),
         None => Ok(Tokens::default()),
     }

@@ -2,17 +2,16 @@
 
 use std::fmt::Write as _;
 
+use beamtalk_client::control_answer;
+use beamtalk_repl::CAPABILITY_LINE;
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::terminal::Terminal;
-use crate::workspace_link::{Place, control_answer};
-
-/// Follows wherever capability flags are shown.
-pub(crate) const CAPABILITY_LINE: &str = "Capability flags reduce accidents. They are not a sandbox: code running in the workspace has your user's rights.";
+use crate::workspace_link::find_place;
 
 pub(super) fn status(terminal: &mut Terminal, name: Option<&str>) -> anyhow::Result<Exit> {
-    let place = Place::find(terminal, name)?;
+    let place = find_place(terminal, name)?;
     let (mut control, _) = place.require_control()?;
     let status = control_answer(control.call(&json!({"op": "status"}))?)?;
     if terminal.is_json() {

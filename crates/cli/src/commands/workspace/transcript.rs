@@ -7,9 +7,9 @@ use beamtalk_wire::{Channel, Event, TranscriptEvent};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::exit::Exit;
+use crate::exit::{Exit, Fault};
 use crate::terminal::Terminal;
-use crate::workspace_link::{Place, attached, connection_fault, not_running};
+use crate::workspace_link::{attached, find_place};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -24,29 +24,21 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
-    let place = Place::find(terminal, arguments.which.name.as_deref())?;
-    let info = place
-        .running()?
-        .ok_or_else(|| not_running(format!("workspace '{}' is not running", place.id)))?;
+    let place = find_place(terminal, arguments.which.name.as_deref())?;
+    let info = place.running()?.ok_or_else(|| place.is_not_running())?;
     attached(&place, &info, async |connection, mut events| {
         if arguments.follow {
             let subscribe = Subscribe {
                 channels: vec![Channel::Transcript],
                 ..Subscribe::default()
             };
-            connection
-                .ask(&subscribe)
-                .await
-                .map_err(|error| connection_fault(&error))?;
+            connection.ask(&subscribe).await.map_err(Fault::from)?;
         }
         let recent = Eval {
             code: "Transcript recent".to_owned(),
             ..Eval::default()
         };
-        let answer = connection
-            .ask(&recent)
-            .await
-            .map_err(|error| connection_fault(&error))?;
+        let answer = connection.ask(&recent).await.map_err(Fault::from)?;
         let entries = answer.value.as_ref().and_then(Value::as_array);
         let entries = entries.map_or(&[][..], Vec::as_slice);
         for entry in entries
@@ -62,7 +54,7 @@ pub(super) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
                     show(terminal, &text)?;
                 }
             }
-            return Err(not_running("the workspace ended".to_owned()).into());
+            return Err(Fault::not_running("the workspace ended").into());
         }
         // Say goodbye: what the workspace closes then ends the events.
         drop(connection);

@@ -289,3 +289,52 @@ fn the_same_call_can_be_approved_always_and_forgotten() {
     );
     waiting(&home);
 }
+
+/// A yes to a flush is for what was shown: what was added meanwhile is asked about, and written only after another yes.
+#[test]
+fn a_yes_is_for_what_was_shown() {
+    let home = held("mcp-shown", "approval = \"write\"\n");
+    let mut mcp = Mcp::start(&home, &[]);
+    let save = |selector: &str| {
+        let source = format!("{selector} => 1");
+        json!({"class": "Lamp", "selector": selector, "source": source})
+    };
+    mcp.good("save_method", save("first"));
+    let id = mcp.send("tools/call", json!({"name": "flush", "arguments": {}}));
+    let shown = waiting(&home);
+    assert!(
+        shown["diff"]
+            .as_str()
+            .is_some_and(|diff| diff.contains("first => 1")),
+        "{shown}"
+    );
+    Mcp::start(&home, &[]).good("save_method", save("second"));
+    assert!(answer(&home, &["approve", shown["id"].as_str().expect("a name")]).0);
+    let since = Instant::now();
+    let again = loop {
+        let again = waiting(&home);
+        if again["id"] != shown["id"] {
+            break again;
+        }
+        assert!(since.elapsed() < LIMIT, "nobody asks again");
+    };
+    assert!(
+        again["diff"]
+            .as_str()
+            .is_some_and(|diff| diff.contains("second => 1")),
+        "{again}"
+    );
+    let file = home.project().join("src/lamp.bt");
+    assert!(
+        !std::fs::read_to_string(&file)
+            .expect("a file")
+            .contains("first => 1")
+    );
+    assert!(answer(&home, &["approve", again["id"].as_str().expect("a name")]).0);
+    assert_eq!(mcp.message()["id"], id);
+    assert!(
+        std::fs::read_to_string(&file)
+            .expect("a file")
+            .contains("second => 1")
+    );
+}

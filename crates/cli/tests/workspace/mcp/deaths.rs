@@ -112,3 +112,105 @@ fn a_server_that_is_killed_leaves_nothing_running_but_tasks() {
     });
     assert_eq!(found["result"]["structuredContent"]["value"], 9, "{found}");
 }
+
+/// A handle is of one node: used at any moment after that was killed, it says that it is gone, and never that a variable of
+/// its own is unknown. What changes code says that the node is on its way, and never that a class of the project is none.
+#[test]
+fn what_was_of_a_killed_node_is_never_called_unknown() {
+    let home = started("mcp-between", &[]);
+    let mut mcp = Mcp::start(&home, &["--toolsets", "all"]);
+    let handle = mcp.good("evaluate", json!({"code": "q := 7", "session": "new"}))["session"].clone();
+    kill(node_of(&home));
+    let calls = [
+        json!({"name": "evaluate", "arguments": {"code": "q", "session": handle}}),
+        json!({"name": "save_method", "arguments": {"class": "Lamp", "selector": "hue", "source": "hue => 5"}}),
+        json!({"name": "precheck_method", "arguments": {"class": "Lamp", "selector": "hue", "source": "hue => 5"}}),
+    ];
+    let mut saved = false;
+    wait_until("the node is up again", LIMIT, || {
+        for call in &calls {
+            let answer = mcp.ask("tools/call", call.clone());
+            let is_error = answer["result"]["isError"] == true;
+            let kind = is_error.then(|| error_of(&answer)["kind"].clone());
+            let kind = kind.as_ref().and_then(Value::as_str);
+            match call["name"].as_str() {
+                // Sent before the daemon knew, it went down with the node.
+                Some("evaluate") if kind == Some("node_down") => {}
+                Some("evaluate") => {
+                    assert_eq!(
+                        error_of(&answer)["details"]["reason"],
+                        "node restarted",
+                        "{answer}"
+                    );
+                }
+                name => {
+                    let is_late = matches!(kind, Some("node_starting" | "node_down"));
+                    assert!(kind.is_none() || is_late, "{answer}");
+                    saved |= kind.is_none() && name == Some("save_method");
+                }
+            }
+        }
+        saved
+    });
+}
+
+/// The handle of an old client's connection is gone with the node or the daemon: it is told so once, nothing is evaluated
+/// without the variables it counts on, and the next call works.
+#[test]
+fn an_old_client_is_told_once_that_its_variables_are_gone() {
+    for victim in ["node_pid", "pid"] {
+        let home = started("mcp-oldkill", &[]);
+        let mut mcp = Mcp::start(&home, &["--start"]);
+        mcp.initialize("2025-11-25");
+        let mut evaluate = |code: &str| {
+            let params = json!({"name": "evaluate", "arguments": {"code": code}});
+            mcp.legacy("tools/call", params)
+        };
+        assert_eq!(evaluate("q := 7")["result"]["structuredContent"]["value"], 7);
+        kill(u32::try_from(home.info()[victim].as_u64().expect("a pid")).expect("a pid"));
+        let mut told = Vec::new();
+        let mut last = Value::Null;
+        wait_until("an evaluation", LIMIT, || {
+            last = evaluate("r := 3");
+            if last["result"]["isError"] == true {
+                told.push(error_of(&last));
+            }
+            last["result"]["structuredContent"]["value"] == 3
+        });
+        let expired: Vec<&Value> = told
+            .iter()
+            .filter(|error| error["kind"] == "session_expired")
+            .collect();
+        assert_eq!(expired.len(), 1, "{told:?}");
+        assert_eq!(expired[0]["details"]["reason"], "node restarted");
+        assert_eq!(evaluate("r")["result"]["structuredContent"]["value"], 3);
+    }
+}
+
+/// Clients that come and go take no handle away from one that works.
+#[test]
+fn clients_that_left_take_no_handle_from_one_that_works() {
+    let home = started("mcp-many", &[]);
+    let mut works = Mcp::start(&home, &[]);
+    works.initialize("2025-11-25");
+    let call = |mcp: &mut Mcp, arguments: Value| {
+        let answer = mcp.legacy("tools/call", json!({"name": "evaluate", "arguments": arguments}));
+        answer["result"]["structuredContent"].clone()
+    };
+    let handle = call(&mut works, json!({"code": "x := 5", "session": "new"}))["session"].clone();
+    call(&mut works, json!({"code": "y := 6"}));
+    for turn in 0..20 {
+        let mut passes = Mcp::start(&home, &[]);
+        passes.initialize("2025-06-18");
+        assert_eq!(call(&mut passes, json!({"code": "3 + 4"}))["value"], 7);
+        match turn % 2 {
+            0 => drop(passes.end()),
+            _ => passes.kill(),
+        }
+    }
+    assert_eq!(
+        call(&mut works, json!({"code": "x", "session": handle}))["value"],
+        5
+    );
+    assert_eq!(call(&mut works, json!({"code": "y"}))["value"], 6);
+}

@@ -441,6 +441,22 @@ fn the_check_tells_what_works() {
         printed["mcpServers"]["beamtalk"]["args"],
         json!(["mcp", "--start"])
     );
+    // What was narrowed stays so.
+    let narrow = [
+        "--workspace",
+        "w",
+        "mcp",
+        "--policy",
+        "read-only",
+        "--toolsets",
+        "core",
+    ];
+    let printed = home.run(&[&narrow, ["--print-config", "claude-code"].as_slice()].concat());
+    let printed: Value = serde_json::from_slice(&printed.stdout).expect("JSON");
+    let words = "mcp --start --workspace w --policy read-only --toolsets core";
+    let words: Vec<&str> = words.split(' ').collect();
+    assert_eq!(printed["mcpServers"]["beamtalk"]["args"], json!(words));
+    assert_eq!(home.run(&words).status.code(), Some(0), "they are taken");
     // A desktop client has no directory of its own.
     let project = home.project().join("elsewhere");
     std::fs::create_dir_all(&project).expect("a directory");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::configure;
-use crate::home::Home;
+use crate::home::{Home, wait_until};
 use crate::project::{FILES, started, write};
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -422,8 +422,13 @@ fn a_stream_that_is_closed_cancels_a_modern_call_and_not_an_old_one() {
     }
     drop(reader);
     quiet_after(&http, &session);
-    // Before there is a stream, the end of the connection is the same.
-    let quick = http.ask_slowly("tools/call", json!({"name": "evaluate", "arguments": forever}));
+    // Before there is a stream, the end of the connection is the same. What ends before it is read was no call at all, so it is
+    // waited for: it has begun once it has made an actor.
+    let begun = json!({"code": "Lamp spawn. [true] whileTrue: []", "timeout_ms": 60_000, "session": session});
+    let quick = http.ask_slowly("tools/call", json!({"name": "evaluate", "arguments": begun}));
+    wait_until("the call begins", Duration::from_secs(30), || {
+        http.good("list_actors", json!({"class": "Lamp"}))["total"] == 1
+    });
     drop(quick);
     quiet_after(&http, &session);
     let trail = home.run(&["--json", "workspace", "audit", "--type", "mcp"]);

@@ -163,3 +163,35 @@ fn settings_of_a_project_narrow_and_are_understood() {
     assert_eq!(code, Some(2), "{errors}");
     assert!(errors.contains("secrets/["), "{errors}");
 }
+
+/// What is closed to clients is not told by asking about the directory it is in, nor by a link.
+#[test]
+fn the_linter_tells_nothing_of_closed_files() {
+    let home = Home::new("mcp-closed-files");
+    let manifest =
+        "[package]\nname = \"orbit\"\nversion = \"0.1.0\"\n[mcp]\ndeny-paths = [\"src/private/**\"]\n";
+    let class = |name: &str| format!("Object subclass: {name}\n  class open => hidden{name}\n");
+    for (file, text) in [
+        ("beamtalk.toml", manifest.to_owned()),
+        ("src/Open.bt", class("Open")),
+        ("src/private/Vault.bt", class("Vault")),
+        ("../elsewhere/Away.bt", class("Away")),
+    ] {
+        crate::project::write(&home, file, &text);
+    }
+    let away = home.project().join("../elsewhere/Away.bt");
+    std::os::unix::fs::symlink(away, home.project().join("src/Away.bt")).expect("a link");
+    let mut mcp = Mcp::start(&home, &["--policy", "read-only", "--toolsets", "all"]);
+    for path in ["src/private/Vault.bt", "src/Away.bt"] {
+        let (kind, _) = kind(&mut mcp, "lint", json!({ "path": path }));
+        assert_eq!(kind, "path_denied", "{path}");
+    }
+    for arguments in [json!({}), json!({"path": "src"}), json!({"path": "."})] {
+        let found = mcp.good("lint", arguments.clone()).to_string();
+        assert!(found.contains("hiddenOpen"), "{arguments}: {found}");
+        assert!(
+            !found.contains("Vault") && !found.contains("Away"),
+            "{arguments}: {found}"
+        );
+    }
+}

@@ -216,16 +216,8 @@ impl Infer<'_, '_> {
                     self.name(&segment.name.text, of, segment.name.span, is_assignment);
                 }
             }
-            PatternKind::Wildcard
-            | PatternKind::Integer(_)
-            | PatternKind::Float(_)
-            | PatternKind::Character(_)
-            | PatternKind::String(_)
-            | PatternKind::Symbol(_)
-            | PatternKind::Nil
-            | PatternKind::True
-            | PatternKind::False
-            | PatternKind::Error => {}
+            // The others bind nothing.
+            _ => {}
         }
     }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Asked, action};
 use crate::analysis::find::Inference;
-use crate::analysis::names::{self, Meaning, Role};
+use crate::analysis::names::{self, Role};
 use crate::analysis::references::Certainty;
 use crate::edit::Edits;
 use crate::fault::Fault;
@@ -15,17 +15,10 @@ pub(super) fn actions(asked: &Asked<'_>) -> Result<Vec<Value>, Fault> {
     let view = asked.view;
     let unit = &view.file.source.unit;
     let names = names::all(unit);
-    let Some(name) = names::at(&names, asked.span.start) else {
+    let Some((name, variable, declared)) = names::local_at(&names, asked.span.start) else {
         return Ok(Vec::new());
     };
-    let Meaning::Local {
-        name: variable,
-        declared,
-    } = &name.meaning
-    else {
-        return Ok(Vec::new());
-    };
-    let is_first = name.role == Role::Declaration && name.span == *declared;
+    let is_first = name.role == Role::Declaration && name.span == declared;
     let rest = view.text().get(declared.end as usize..).unwrap_or_default();
     if !is_first || rest.trim_start().starts_with("::") {
         return Ok(Vec::new());
@@ -33,7 +26,7 @@ pub(super) fn actions(asked: &Asked<'_>) -> Result<Vec<Value>, Fault> {
     let lookup = Lookup::new(&view.world.table);
     let inference = Inference::new(&lookup);
     let mut bindings = inference.types(view).bindings().iter();
-    let known = bindings.find(|(span, of)| span == declared && !of.is_dynamic() && !of.is_never());
+    let known = bindings.find(|(span, of)| *span == declared && !of.is_dynamic() && !of.is_never());
     let Some((_, known)) = known else {
         return Ok(Vec::new());
     };

@@ -74,12 +74,12 @@ fn arguments(asked: &Asked<'_>, part: Span) -> Vec<String> {
     for method in find::methods(&asked.view.file) {
         for statement in &method.method.body {
             walk::all(&statement.expression, &mut |node| {
-                let messages: &[Message] = match &node.kind {
-                    ExpressionKind::Send(send) => std::slice::from_ref(&send.message),
-                    ExpressionKind::Cascade { messages, .. } => messages,
-                    _ => &[],
-                };
-                if let Some(message) = messages.iter().find(|message| message.parts.contains(&part)) {
+                if let Some(message) = node
+                    .kind
+                    .messages()
+                    .iter()
+                    .find(|message| message.parts.contains(&part))
+                {
                     found = Some(message);
                 }
             });

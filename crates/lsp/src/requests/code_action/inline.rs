@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Asked, action};
 use crate::analysis::find;
-use crate::analysis::names::{self, Meaning, Role};
+use crate::analysis::names::{self, Role};
 use crate::analysis::references::Certainty;
 use crate::edit::Edits;
 use crate::fault::Fault;
@@ -15,14 +15,7 @@ use crate::fault::Fault;
 pub(super) fn actions(asked: &Asked<'_>) -> Result<Vec<Value>, Fault> {
     let view = asked.view;
     let names = names::all(&view.file.source.unit);
-    let Some(name) = names::at(&names, asked.span.start) else {
-        return Ok(Vec::new());
-    };
-    let Meaning::Local {
-        name: variable,
-        declared,
-    } = &name.meaning
-    else {
+    let Some((name, variable, declared)) = names::local_at(&names, asked.span.start) else {
         return Ok(Vec::new());
     };
     let uses: Vec<_> = names
@@ -38,7 +31,7 @@ pub(super) fn actions(asked: &Asked<'_>) -> Result<Vec<Value>, Fault> {
         .filter(|one| one.role == Role::Read)
         .map(|one| one.span)
         .collect();
-    let Some((statement, value)) = assignment(asked, *declared) else {
+    let Some((statement, value)) = assignment(asked, declared) else {
         return Ok(Vec::new());
     };
     // What has effects happens once and at its place: only one use, in the statement right behind, keeps both.
@@ -125,17 +118,9 @@ fn follows(asked: &Asked<'_>, statement: Span, place: Span) -> bool {
 /// The value can be written anywhere and as often as one likes.
 fn is_constant(value: &Expression) -> bool {
     match &value.kind {
-        ExpressionKind::Integer(_)
-        | ExpressionKind::Float(_)
-        | ExpressionKind::Character(_)
-        | ExpressionKind::Symbol(_)
-        | ExpressionKind::Nil
-        | ExpressionKind::True
-        | ExpressionKind::False
-        | ExpressionKind::SelfReference
-        | ExpressionKind::ClassName(_) => true,
+        ExpressionKind::SelfReference | ExpressionKind::ClassName(_) => true,
         ExpressionKind::Parenthesized(inner) => is_constant(inner),
-        _ => false,
+        other => other.is_scalar(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Another parameter, one less, or another order, in a method and all messages that mean it.
 
-use beamtalk_syntax::ast::{ExpressionKind, Head, Message};
+use beamtalk_syntax::ast::{Head, Message};
 use beamtalk_syntax::span::Span;
 use beamtalk_syntax::walk;
 use ecow::EcoString;
@@ -202,12 +202,12 @@ pub(super) fn message_at(file: &File, part: Span) -> Option<&Message> {
         }
         for statement in &method.method.body {
             walk::all(&statement.expression, &mut |node| {
-                let messages: &[Message] = match &node.kind {
-                    ExpressionKind::Send(send) => std::slice::from_ref(&send.message),
-                    ExpressionKind::Cascade { messages, .. } => messages,
-                    _ => &[],
-                };
-                if let Some(message) = messages.iter().find(|one| one.parts.first() == Some(&part)) {
+                if let Some(message) = node
+                    .kind
+                    .messages()
+                    .iter()
+                    .find(|one| one.parts.first() == Some(&part))
+                {
                     found = Some(message);
                 }
             });

@@ -38,7 +38,7 @@ fn place(path: &str) -> Result<String, HostError> {
 }
 
 fn denied(path: &str) -> HostError {
-    let shown = crate::escape(&path.chars().take(200).collect::<String>());
+    let shown = beamtalk_wire::escape(&path.chars().take(200).collect::<String>());
     let error = failure("path_denied", format!("'{shown}' is not open to tools"));
     Box::new(error.hint("list_files shows the tree; some tool does what may be done, see their descriptions"))
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Context, Failure, session};
-use crate::data::AnyData;
+use crate::data::Fields;
 use crate::host::{Host, HostError};
 use crate::tools::parts::{input, output};
 
@@ -87,7 +87,7 @@ output! {
         /// How many more there are.
         left: u64,
         ;
-        message: AnyData,
+        message: Fields,
     }
 }
 
@@ -113,7 +113,7 @@ pub(crate) async fn check_inbox<H: Host>(
     }
     Ok(Inbox {
         left: names.len() as u64 - 1,
-        message: Some(AnyData::new(serde_json::from_str(&text).unwrap_or_default())),
+        message: Some(Fields::read(&text)),
     })
 }
 
@@ -132,7 +132,7 @@ input! {
 
 output! {
     Messages {
-        messages: Vec<AnyData>,
+        messages: Vec<Fields>,
     }
 }
 
@@ -153,7 +153,7 @@ pub(crate) async fn mail_history<H: Host>(
                 .is_none_or(|pattern| text.contains(pattern))
                 && input.date.as_ref().is_none_or(|date| text.contains(date));
             if is_wanted {
-                found.push(AnyData::new(serde_json::from_str(&text).unwrap_or_default()));
+                found.push(Fields::read(&text));
             }
         }
     }

@@ -82,10 +82,10 @@ pub(crate) async fn ask_person<H: Host>(
     input: AskPerson,
 ) -> Result<PersonSaid, Failure> {
     let choices = input.choices.unwrap_or_default();
-    let mut text = crate::escape(&input.question);
+    let mut text = beamtalk_wire::escape(&input.question);
     for choice in &choices {
         text.push_str("\n- ");
-        text.push_str(&crate::escape(choice));
+        text.push_str(&beamtalk_wire::escape(choice));
     }
     context.progress.wait(Some("waiting for a person".to_owned()));
     let request = requests::ApprovalAsk {
