@@ -331,7 +331,10 @@ async fn keep(shared: &Shared, dial: &dyn Dial, mut events: Events, notices: &No
                 () = shared.again.notified() => break true,
                 // Whoever is typing is asked when that is done.
                 () = tokio::time::sleep(WAKE_PAUSE), if shared.is_new.load(Ordering::SeqCst) => {
-                    notices.wake_prompt(&[Prompt::Idle]);
+                    // The question may just be asked, which is not to be interrupted.
+                    notices.wake_prompt(|prompt| {
+                        prompt == Prompt::Idle && shared.is_new.load(Ordering::SeqCst)
+                    });
                 }
             }
         };
@@ -349,7 +352,7 @@ async fn keep(shared: &Shared, dial: &dyn Dial, mut events: Events, notices: &No
             shared.state.send_replace(State::Down);
             // Until the session has seen it: a signal that comes while the editor is being set up is lost.
             loop {
-                notices.wake_prompt(&[Prompt::Idle, Prompt::Typing]);
+                notices.wake_prompt(|_| true);
                 tokio::time::sleep(WAKE_PAUSE).await;
             }
         };

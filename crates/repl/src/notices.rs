@@ -107,11 +107,11 @@ impl Notices {
         self.called.swap(false, Ordering::SeqCst)
     }
 
-    /// Make an editor return, as Ctrl-C does, in one of these cases. The session then looks what is the matter.
-    pub(crate) fn wake_prompt(&self, cases: &[Prompt]) {
+    /// Make an editor return, as Ctrl-C does, if that is wanted. The session then looks what is the matter.
+    pub(crate) fn wake_prompt(&self, is_wanted: impl Fn(Prompt) -> bool) {
         // Held until the signal is sent: one that comes when the line was just entered would stop its evaluation.
         let prompt = lock(&self.prompt);
-        if cases.contains(&prompt) {
+        if *prompt != Prompt::Away && is_wanted(*prompt) {
             self.called.store(true, Ordering::SeqCst);
             let own = rustix::process::getpid();
             let _ = rustix::process::kill_process(own, rustix::process::Signal::INT);
