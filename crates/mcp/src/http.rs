@@ -55,6 +55,12 @@ impl HttpAnswer {
         }
     }
 
+    /// A refusal in words, for whoever was let in.
+    pub fn refused(status: u16, words: &str) -> Self {
+        let code = if status < 500 { -32600 } else { -32603 };
+        Self::fault(status, &Fault::new(code, words), None)
+    }
+
     fn json(status: u16, body: String) -> Self {
         Self::Whole {
             status,
@@ -77,6 +83,10 @@ impl HttpAnswer {
         }
     }
 }
+
+const NO_SESSION: &str =
+    "the session of this Mcp-Session-Id is over or another's; call 'initialize' for a new one";
+const BAD_PLACE: &str = "Last-Event-ID is none that this server gave; leave it out";
 
 /// An old client's session.
 struct Legacy<H> {
@@ -184,7 +194,7 @@ impl<H: Host> Endpoint<H> {
                 let outgoing = legacy.session.outgoing.clone();
                 legacy.session.hear(message, &outgoing);
             } else if request.header("mcp-session-id").is_some() {
-                return HttpAnswer::status(404);
+                return HttpAnswer::refused(404, NO_SESSION);
             }
             return HttpAnswer::status(202);
         };
@@ -267,7 +277,7 @@ impl<H: Host> Endpoint<H> {
         };
         match self.find(id) {
             Some(legacy) => Ok((id.to_owned(), legacy)),
-            None => Err(HttpAnswer::status(404)),
+            None => Err(HttpAnswer::refused(404, NO_SESSION)),
         }
     }
 
@@ -288,15 +298,18 @@ impl<H: Host> Endpoint<H> {
             Some(last) => match last.split_once('-') {
                 Some((stream, event)) => match (stream.parse(), event.parse()) {
                     (Ok(stream), Ok(event)) => (stream, Some(event)),
-                    _ => return HttpAnswer::status(400),
+                    _ => return HttpAnswer::refused(400, BAD_PLACE),
                 },
-                None => return HttpAnswer::status(400),
+                None => return HttpAnswer::refused(400, BAD_PLACE),
             },
         };
         let stream = legacy.streams.borrow().get(&number).cloned();
         match stream {
             Some(stream) => HttpAnswer::stream(stream.attach(last)),
-            None => HttpAnswer::status(404),
+            None => HttpAnswer::refused(
+                404,
+                "that stream is over and not kept any more; send the call again",
+            ),
         }
     }
 

@@ -19,7 +19,7 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    fn new(code: i64, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
         Self {
             code,
             message: message.into(),

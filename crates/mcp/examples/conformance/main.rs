@@ -139,8 +139,8 @@ async fn answer(request: Request<Incoming>, endpoint: &Serving) -> HttpAnswer {
         body: Vec::new(),
     };
     if passed.method == "POST" {
-        if let Err(status) = admits(&passed) {
-            return HttpAnswer::status(status);
+        if let Err((status, words)) = admits(&passed) {
+            return HttpAnswer::refused(status, words);
         }
         match read_body(request.into_body(), LINE_LIMIT).await {
             Ok(body) => passed.body = body.to_vec(),

@@ -30,11 +30,11 @@ impl HttpRequest {
 }
 
 /// Whether body and answers have types that both sides speak: 415 or 406 if not.
-pub fn admits(request: &HttpRequest) -> Result<(), u16> {
+pub fn admits(request: &HttpRequest) -> Result<(), (u16, &'static str)> {
     let kind = request.header("content-type").unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if !kind.eq_ignore_ascii_case("application/json") {
-        return Err(415);
+        return Err((415, "Content-Type must be application/json"));
     }
     let accepted: Vec<String> = request
         .all("accept")
@@ -51,7 +51,7 @@ pub fn admits(request: &HttpRequest) -> Result<(), u16> {
     if takes("application/json", "application/*") && takes("text/event-stream", "text/*") {
         Ok(())
     } else {
-        Err(406)
+        Err((406, "Accept must admit application/json and text/event-stream"))
     }
 }
 
@@ -146,16 +146,13 @@ mod tests {
     #[test]
     fn bodies_and_answers_have_known_types() {
         let both = "application/json, text/event-stream";
-        let admitted =
-            |kind: &str, accept: &str| admits(&request(&[("content-type", kind), ("accept", accept)]));
+        let status = |headers: &[(&str, &str)]| admits(&request(headers)).map_err(|(status, _)| status);
+        let admitted = |kind: &str, accept: &str| status(&[("content-type", kind), ("accept", accept)]);
         assert_eq!(admitted("application/json; charset=utf-8", both), Ok(()));
         assert_eq!(admitted("Application/JSON", "*/*"), Ok(()));
         assert_eq!(admitted("text/plain", both), Err(415));
         assert_eq!(admitted("application/json", "application/json"), Err(406));
-        assert_eq!(
-            admits(&request(&[("content-type", "application/json")])),
-            Err(406)
-        );
+        assert_eq!(status(&[("content-type", "application/json")]), Err(406));
     }
 
     #[test]

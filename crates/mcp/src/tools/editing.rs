@@ -26,8 +26,20 @@ output! {
     }
 }
 
-impl From<answers::LoadAnswer> for Loaded {
-    fn from(answer: answers::LoadAnswer) -> Self {
+impl Loaded {
+    /// What was loaded; of a file that the client may not name only that it was not.
+    fn told<H: Host>(host: &H, mut answer: answers::LoadAnswer) -> Self {
+        for error in &mut answer.errors {
+            if error
+                .path
+                .as_deref()
+                .is_some_and(|path| host.inside(path).is_err())
+            {
+                "it does not load; what is in it is closed to clients".clone_into(&mut error.message);
+                error.hint = None;
+                error.line = None;
+            }
+        }
         Self {
             classes: answer.classes,
             errors: faults(&answer.errors),
@@ -39,7 +51,8 @@ impl From<answers::LoadAnswer> for Loaded {
 
 pub(crate) async fn load_file<H: Host>(context: &Context<'_, H>, input: LoadFile) -> Result<Loaded, Failure> {
     let path = context.host.inside(&input.path)?;
-    Ok(context.ask(&requests::LoadFile { path }).await?.answer.into())
+    let answer = context.ask(&requests::LoadFile { path }).await?.answer;
+    Ok(Loaded::told(context.host, answer))
 }
 
 input! {
@@ -64,7 +77,8 @@ pub(crate) async fn load_project<H: Host>(
         include_tests: input.include_tests,
         force: input.force,
     };
-    Ok(context.ask(&request).await?.answer.into())
+    let answer = context.ask(&request).await?.answer;
+    Ok(Loaded::told(context.host, answer))
 }
 
 input! {

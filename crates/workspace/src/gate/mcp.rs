@@ -57,6 +57,8 @@ impl Principal {
     }
 }
 
+const STOPPING: &str = "the workspace is stopping";
+
 /// A request that was let in. Whoever waits for the answer may leave.
 pub struct McpVisit {
     pub principal: Principal,
@@ -76,9 +78,14 @@ impl Drop for Counted {
     }
 }
 
-/// A refusal says nothing but its number.
+/// A refusal of a stranger says nothing but its number.
 fn refused(status: StatusCode) -> Reply {
     pages::empty(status)
+}
+
+/// A refusal in words, for whoever was let in.
+fn told(status: StatusCode, words: &str, counted: Counted, outgoing: Outgoing) -> Reply {
+    replied(HttpAnswer::refused(status.as_u16(), words), counted, outgoing)
 }
 
 pub(crate) async fn answer(
@@ -123,7 +130,8 @@ pub(crate) async fn answer(
         policy: pass.mcp,
     };
     if let Err(wait) = shared.pace(&principal.name(), Instant::now()) {
-        let mut reply = refused(StatusCode::TOO_MANY_REQUESTS);
+        let words = format!("too many calls; try again in {wait} ms");
+        let mut reply = told(StatusCode::TOO_MANY_REQUESTS, &words, counted, outgoing);
         set(
             &mut reply,
             "retry-after",
@@ -143,14 +151,21 @@ pub(crate) async fn answer(
         body: Vec::new(),
     };
     if passed.method == "POST" {
-        if let Err(status) = admits(&passed) {
-            return refused(StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST));
+        if let Err((status, words)) = admits(&passed) {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
+            return told(status, words, counted, outgoing);
         }
         let body = read_body(request.into_body(), LINE_LIMIT);
         passed.body = match timeout(BODY_TIME, body).await {
             Ok(Ok(body)) => body.to_vec(),
-            Ok(Err(BodyFault::TooLarge)) => return refused(StatusCode::PAYLOAD_TOO_LARGE),
-            Ok(Err(BodyFault::Broken)) | Err(_) => return refused(StatusCode::REQUEST_TIMEOUT),
+            Ok(Err(BodyFault::TooLarge)) => {
+                let words = "a message has at most 1 MiB";
+                return told(StatusCode::PAYLOAD_TOO_LARGE, words, counted, outgoing);
+            }
+            Ok(Err(BodyFault::Broken)) | Err(_) => {
+                let words = "the body did not come whole within 10 s";
+                return told(StatusCode::REQUEST_TIMEOUT, words, counted, outgoing);
+            }
         };
     }
     let Some(service) = &shared.config.mcp else {
@@ -163,12 +178,12 @@ pub(crate) async fn answer(
         answer: sender,
     };
     if service.send(visit).await.is_err() {
-        return refused(StatusCode::SERVICE_UNAVAILABLE);
+        return told(StatusCode::SERVICE_UNAVAILABLE, STOPPING, counted, outgoing);
     }
     tokio::select! {
         answer = answered => match answer {
             Ok(answer) => replied(answer, counted, outgoing),
-            Err(_) => refused(StatusCode::SERVICE_UNAVAILABLE),
+            Err(_) => told(StatusCode::SERVICE_UNAVAILABLE, STOPPING, counted, outgoing),
         },
         // The secret is accepted no more.
         () = outgoing.closing() => refused(StatusCode::UNAUTHORIZED),

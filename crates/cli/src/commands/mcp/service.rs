@@ -121,7 +121,9 @@ impl McpService for Service {
     ) -> Answering<HttpAnswer> {
         match self.endpoint(&principal) {
             Ok(endpoint) => Box::pin(async move { endpoint.answer(request, gone).await }),
-            Err(_) => Box::pin(async { HttpAnswer::status(503) }),
+            Err(reason) => Box::pin(async move {
+                HttpAnswer::refused(503, &format!("the settings of AI clients do not hold: {reason}"))
+            }),
         }
     }
 

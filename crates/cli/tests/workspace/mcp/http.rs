@@ -210,6 +210,28 @@ fn token(home: &Home, name: &str, policy: &str) -> String {
     String::from_utf8_lossy(&made.stdout).trim().to_owned()
 }
 
+/// Settings that do not hold are told in words to whoever was let in.
+#[test]
+fn settings_that_do_not_hold_are_told_in_words() {
+    let home = started("mcp-settings", &["--mcp-http"]);
+    let secret = token(&home, "ci", "edit");
+    write(
+        &home,
+        "beamtalk.toml",
+        "[package]\nname = \"work\"\nversion = \"0.1.0\"\n\n[mcp]\npolicy = \"everything\"\n",
+    );
+    let answer = Http::new(&home, &secret).ask("tools/list", json!({}));
+    assert_eq!(answer.status, 503, "{}", answer.body);
+    let message = answer.json()["error"]["message"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    assert!(
+        message.contains("policy") && message.contains("beamtalk.toml"),
+        "{message}"
+    );
+}
+
 /// Examples 9 and 13: who is not let in learns nothing, in the order of the checks, and a body that is no message is 400.
 #[test]
 fn who_is_not_let_in_learns_nothing() {
@@ -263,6 +285,11 @@ fn who_is_not_let_in_learns_nothing() {
             "{headers:?} {}",
             String::from_utf8_lossy(&body[..body.len().min(80)])
         );
+        // Whoever was let in is told why.
+        if status >= 400 {
+            let words = answer.json()["error"]["message"].as_str().map(str::len);
+            assert!(words.is_some_and(|words| words > 10), "{status} {}", answer.body);
+        }
     }
     let nonsense = http.raw("POST", &[], b"{nonsense").json();
     assert_eq!(nonsense["error"]["code"], -32700);

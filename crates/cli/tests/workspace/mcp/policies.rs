@@ -195,3 +195,50 @@ fn the_linter_tells_nothing_of_closed_files() {
         );
     }
 }
+
+/// A directory or the project may be loaded; why a closed file in it does not load is not told.
+#[test]
+fn loading_tells_nothing_of_closed_files() {
+    let home = Home::new("mcp-closed-load");
+    let manifest =
+        "[package]\nname = \"orbit\"\nversion = \"0.1.0\"\n[mcp]\ndeny-paths = [\"src/private/**\"]\n";
+    for (file, text) in [
+        ("beamtalk.toml", manifest),
+        ("src/Open.bt", "Object subclass: Open\n  class open => (\n"),
+        (
+            "src/private/Vault.bt",
+            "Object subclass: Vault\n  class open => #treasure )\n",
+        ),
+    ] {
+        crate::project::write(&home, file, text);
+    }
+    home.start(&[]);
+    let mut mcp = Mcp::start(&home, &["--policy", "edit", "--toolsets", "all"]);
+    for (tool, arguments) in [
+        ("load_file", json!({"path": "src"})),
+        ("load_project", json!({"force": true})),
+    ] {
+        let errors = mcp.good(tool, arguments)["errors"].clone();
+        let of = |file: &str| {
+            let all = errors.as_array().into_iter().flatten();
+            let mut found =
+                all.filter(|error| error["file"].as_str().is_some_and(|path| path.ends_with(file)));
+            found
+                .next()
+                .cloned()
+                .unwrap_or_else(|| panic!("{tool}: {errors}"))
+        };
+        assert!(of("src/Open.bt")["line"].is_u64(), "{tool}: {errors}");
+        let closed = of("src/private/Vault.bt");
+        assert!(
+            closed["message"]
+                .as_str()
+                .is_some_and(|text| text.contains("closed to clients")),
+            "{closed}"
+        );
+        assert!(
+            closed.get("line").is_none() && closed.get("hint").is_none(),
+            "{closed}"
+        );
+    }
+}
