@@ -241,8 +241,30 @@ method_origin({Class, Side, Selector}, Info, {file, Content} = Disk) ->
 
 method_differs(_, none) -> nil;
 method_differs(#{source := Source}, {file, Content}) when is_binary(Source), Source =/= <<>> ->
-    binary:match(Content, Source) =:= nomatch;
+    not has_definition(Content, Source);
 method_differs(_, _) -> false.
+
+%% The text stands in the file as a whole: from the head of a method to its end, not as a part of another one or of a comment.
+has_definition(Content, Source) ->
+    lists:any(fun({Start, Length}) ->
+                      <<Before:Start/binary, _:Length/binary, After/binary>> = Content,
+                      Line = lists:last(binary:split(Before, <<"\n">>, [global])),
+                      is_head(Line) andalso is_end(After, indentation(Line))
+              end, binary:matches(Content, Source)).
+
+%% Only words such as `class' stand before the head of a method.
+is_head(Line) -> re:run(Line, "^\\s*([a-z]+\\s+)*$", [{capture, none}]) =:= match.
+
+is_end(After, Indentation) ->
+    [Rest | Lines] = binary:split(After, <<"\n">>, [global]),
+    IsNothing = fun(Line) -> string:trim(Line) =:= <<>> end,
+    IsNothing(Rest) andalso
+        case lists:dropwhile(IsNothing, Lines) of
+            [] -> true;
+            [Next | _] -> indentation(Next) =< Indentation
+        end.
+
+indentation(Line) -> byte_size(Line) - byte_size(string:trim(Line, leading, " \t")).
 
 %% A method that is not in the file as it stands in the image, or one that was removed from the image and not from the file.
 class_differs(Class) ->
@@ -262,8 +284,8 @@ class_differs(Class) ->
 is_still_there(Class, {Side, Selector}, {file, Content}) ->
     #{method_info := Methods, class_method_info := ClassMethods} = beamtalk_class:meta(Class),
     case {Side, Methods, ClassMethods} of
-        {instance, #{Selector := #{source := Source}}, _} when is_binary(Source) -> binary:match(Content, Source) =/= nomatch;
-        {class, _, #{Selector := #{source := Source}}} when is_binary(Source) -> binary:match(Content, Source) =/= nomatch;
+        {instance, #{Selector := #{source := Source}}, _} when is_binary(Source) -> has_definition(Content, Source);
+        {class, _, #{Selector := #{source := Source}}} when is_binary(Source) -> has_definition(Content, Source);
         _ -> false
     end.
 

@@ -58,7 +58,7 @@ pub use driver::drive;
 pub use error::{Fatal, errno_of, refusal};
 pub use hooks::{HookEvent, report_hook};
 pub use ids::directory_alias;
-pub use link::{DoorRules, LinkTarget};
+pub use link::{DoorRules, DoorSettings, LinkTarget};
 pub use logging::start_logging;
 pub use mail::MESSAGE_TYPES;
 pub use mount::{Mount, is_signalled};

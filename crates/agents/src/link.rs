@@ -22,8 +22,8 @@ use beamtalk_wire::{Channel, ErrorBody, Operation};
 use tokio::sync::Semaphore;
 
 use door::Door;
-pub use door::DoorRules;
-pub(crate) use known::{ClassText, Known, bare, without_side};
+pub use door::{DoorRules, DoorSettings};
+pub(crate) use known::{ClassText, Known, bare};
 pub(crate) use tell::entry_line;
 
 use crate::ages::AgeWriter;

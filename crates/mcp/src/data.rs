@@ -89,12 +89,49 @@ fn escape_all(value: Value) -> Value {
     }
 }
 
-/// The text without secrets: those that are known, and what has the form of a token.
+/// So many letters of a secret are one still.
+const PART: usize = 8;
+
+/// A value without secrets, in its strings and names.
+pub(crate) fn redact_value(value: &mut Value, secrets: &[String]) {
+    match value {
+        Value::String(text) => *text = redact(std::mem::take(text), secrets),
+        Value::Array(values) => values.iter_mut().for_each(|value| redact_value(value, secrets)),
+        Value::Object(fields) => {
+            *fields = std::mem::take(fields)
+                .into_iter()
+                .map(|(name, mut value)| {
+                    redact_value(&mut value, secrets);
+                    (redact(name, secrets), value)
+                })
+                .collect();
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The text without secrets: those that are known, also where the text was cut inside of one, and what has the form of a token.
 pub(crate) fn redact(text: String, secrets: &[String]) -> String {
     let mut text = text;
-    for secret in secrets.iter().filter(|secret| secret.len() >= 8) {
+    for secret in secrets
+        .iter()
+        .filter(|secret| secret.len() >= PART && secret.is_ascii())
+    {
         if text.contains(secret.as_str()) {
             text = text.replace(secret.as_str(), "***");
+        }
+        let parts = PART..secret.len();
+        if let Some(length) = parts
+            .clone()
+            .rev()
+            .find(|length| text.ends_with(&secret[..*length]))
+        {
+            text.truncate(text.len() - length);
+            text.push_str("***");
+        }
+        let rest = |length: &usize| &secret[secret.len() - length..];
+        if let Some(length) = parts.rev().find(|length| text.starts_with(rest(length))) {
+            text.replace_range(..length, "***");
         }
     }
     for prefix in ["btk_", "bt9_"] {
@@ -205,6 +242,14 @@ mod tests {
         let secrets = ["0123456789abcdef".to_owned()];
         let text = "a 0123456789abcdef b btk_abcDEF0123_- c btk_no bt9_0123456789.".to_owned();
         assert_eq!(redact(text, &secrets), "a *** b *** c btk_no ***.");
+        for length in 1..secrets[0].len() {
+            let (head, tail) = secrets[0].split_at(length);
+            let is_part = |part: &str| part.len() >= PART;
+            let found = redact(format!("x {head}"), &secrets);
+            assert_eq!(found.ends_with("***"), is_part(head), "{found}");
+            let found = redact(format!("{tail} x"), &secrets);
+            assert_eq!(found.starts_with("***"), is_part(tail), "{found}");
+        }
     }
 
     #[test]

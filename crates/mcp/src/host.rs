@@ -180,6 +180,11 @@ pub trait Host: 'static {
         None
     }
 
+    /// The sources below a directory that may not be named, relative to the project.
+    fn closed_below(&self, _directory: &str) -> Vec<String> {
+        Vec::new()
+    }
+
     /// A path of the project, resolved; an error where it leads out of it or to what is refused.
     fn inside(&self, path: &str) -> Result<String, HostError> {
         Err(failure(

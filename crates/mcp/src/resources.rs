@@ -258,7 +258,7 @@ pub(crate) async fn read<H: Host>(
         fault
     })?;
     let content = content.ok_or_else(missing)?;
-    let text = redact(cut(content.text), &session.host.secrets());
+    let text = cut(redact(content.text, &session.host.secrets()));
     let (time, scope) = if content.is_built_in {
         (DOC_TIME_MS, "public")
     } else {

@@ -28,6 +28,7 @@ use crate::host::{Asked, Host, HostError, failure};
 use crate::progress::Progress;
 use crate::settings::{LoopRight, Settings, Toolset};
 pub(crate) use actors::{actor_place, actor_value};
+pub(crate) use agents::flushed;
 pub(crate) use changes::{change_values, pending_diff};
 pub(crate) use classes::{class_source, head_source, method};
 pub(crate) use evaluation::{TRANSCRIPT_ENTRIES, last_lines};

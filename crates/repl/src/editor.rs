@@ -161,9 +161,18 @@ impl Console {
                 self.draft = Some((pending, column));
                 Ok(None)
             }
+            // What was pasted may be several inputs.
             _ => {
-                self.record(line)?;
-                Ok(Some(line.to_owned()))
+                let (inputs, begun) = pending.split();
+                self.draft = begun.map(|begun| {
+                    let next = Pending::begun(&begun);
+                    let column = next.line().len();
+                    (next, column)
+                });
+                Ok(match self.submit(inputs)? {
+                    Typed::Input(input) => Some(input),
+                    _ => None,
+                })
             }
         }
     }

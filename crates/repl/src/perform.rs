@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use crate::approvals;
 use beamtalk_wire::answers::{LoadAnswer, TestAnswer};
 use beamtalk_wire::requests::{
-    Actors, ApprovalAnswer, Approvals, Bindings, Changes, Clear, CodeForm, Diff, Dirty, Eval, From,
-    Interrupt, Kill, LoadFile, LoadProject, LoadTests, NavKind, RecheckImage, Reload, RemoveClass,
+    Actors, ApprovalAnswer, Approvals, Bindings, ChangeSides, Changes, Clear, CodeForm, Diff, Dirty, Eval,
+    From, Interrupt, Kill, LoadFile, LoadProject, LoadTests, NavKind, RecheckImage, Reload, RemoveClass,
     RemoveMethod, Revert, Sessions, ShowCodegen, Subscribe, Take, Test, TestAll, Unload, Unsubscribe,
 };
 use beamtalk_wire::{Channel, EntryView, ErrorKind, Flag, Operation, Side};
@@ -127,6 +127,7 @@ impl Session {
 
     fn load_path(&mut self, path: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
         let file = LoadFile {
+            except: None,
             path: path.to_owned(),
         };
         let answer = self.call(&file, ask)?;
@@ -283,6 +284,19 @@ impl Session {
         if numbers.is_empty() {
             self.screen.show(&Rendered::out("Nothing differs from disk"))?;
         }
+        let shown = |seqs: &[u64]| seqs.iter().any(|seq| numbers.contains(seq));
+        let conflicts = changes.conflicts.iter().filter(|conflict| shown(&conflict.seqs));
+        let files: Vec<String> = conflicts.map(|conflict| conflict.file.clone()).collect();
+        for file in files {
+            let sides = ChangeSides {
+                file: Some(file.clone()),
+                ..ChangeSides::default()
+            };
+            if let Ok(sides) = self.call(&sides, ask)?.body {
+                self.shown_disks
+                    .extend(sides.disk_sha256.map(|hash| (file, hash)));
+            }
+        }
         for seq in numbers {
             let outcome = self.simple(ask, &Diff { seq }, |answer, _| {
                 Rendered::out(answer.diff.as_str())
@@ -303,6 +317,13 @@ impl Session {
         };
         let mut flush = filter.request();
         if files == Files::Deleted {
+            let answer = self.call(&Changes::default(), ask)?;
+            let Ok(changes) = &answer.body else {
+                return self.finish(answer, "", |_, _| Rendered::default());
+            };
+            self.screen.show(&changes::deletions(&changes.entries, &flush))?;
+            // The yes is for what is there now.
+            flush.seqs = Some(changes.entries.iter().map(|view| view.entry.seq).collect());
             if !Self::confirm(ask, "This may delete files. Go on?")? {
                 return self.refuse("not_confirmed", "Nothing was flushed");
             }
@@ -369,17 +390,67 @@ impl Session {
             }
             _ => return self.refuse("usage", USAGE),
         }
-        self.simple(ask, &take, |answer, _| changes::taken(answer))
+        // Whoever looked at the file decides about what was shown.
+        let file = match &take.file {
+            Some(file) => Some(file.clone()),
+            None if self.shown_disks.is_empty() => None,
+            None => {
+                let sides = ChangeSides {
+                    class: take.class.clone(),
+                    selector: take.selector.clone(),
+                    side: take.side,
+                    ..ChangeSides::default()
+                };
+                self.call(&sides, ask)?.body.ok().and_then(|sides| sides.file)
+            }
+        };
+        take.disk_sha256 = file.as_ref().and_then(|file| self.shown_disks.get(file).cloned());
+        let outcome = self.simple(ask, &take, |answer, _| changes::taken(answer))?;
+        if let (Outcome::Done, Some(file)) = (outcome, file) {
+            self.shown_disks.remove(&file);
+        }
+        Ok(outcome)
     }
 
     fn discard(&mut self, words: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
         let question = "Set these changes aside and load what is on disk?";
+        let meant = changes::discard(words);
+        let mut each = Vec::new();
+        if meant.seq.is_none() {
+            let answer = self.call(&Changes::default(), ask)?;
+            let Ok(changes) = &answer.body else {
+                return self.finish(answer, "", |_, _| Rendered::default());
+            };
+            let is_meant = |view: &&EntryView| {
+                meant
+                    .class
+                    .as_ref()
+                    .is_none_or(|class| view.entry.class == *class)
+            };
+            let all = changes.entries.iter().chain(&changes.waiting);
+            let entries: Vec<_> = all.filter(is_meant).map(|view| &view.entry).collect();
+            let mut rendered = Rendered::default();
+            for entry in &entries {
+                rendered.complaint(&changes::waiting_line(entry));
+            }
+            self.screen.show(&rendered)?;
+            each.extend(entries.iter().map(|entry| entry.seq));
+        }
         if !Self::confirm(ask, question)? {
             return self.refuse("not_confirmed", "Nothing was discarded");
         }
-        self.simple(ask, &changes::discard(words), |answer, _| {
-            changes::discarded(answer)
-        })
+        if each.len() < 2 {
+            return self.simple(ask, &meant, |answer, _| changes::discarded(answer));
+        }
+        // One by one, the last one first: what others changed meanwhile was not shown and is not meant.
+        each.sort_unstable();
+        let mut worst = Outcome::Done;
+        for seq in each.into_iter().rev() {
+            let discard = changes::discard(&seq.to_string());
+            let outcome = self.simple(ask, &discard, |answer, _| changes::discarded(answer))?;
+            worst = if outcome == Outcome::Done { worst } else { outcome };
+        }
+        Ok(worst)
     }
 
     fn revert(&mut self, words: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
@@ -440,7 +511,11 @@ impl Session {
                 Ok(None)
             }
             "discard" => {
-                for seq in waiting {
+                // What somebody else installed meanwhile does not wait any more.
+                let now = self.call(&Changes::default(), ask)?.body;
+                let now = now.map(|now| now.waiting).unwrap_or_default();
+                let still = |seq: &u64| now.iter().any(|view| view.entry.seq == *seq);
+                for seq in waiting.into_iter().filter(still) {
                     let discard = changes::discard(&seq.to_string());
                     self.simple(ask, &discard, |answer, _| changes::discarded(answer))?;
                 }

@@ -104,6 +104,8 @@ pub(crate) struct Session {
     pub(super) layout: Layout,
     /// Changes that the user was asked about.
     pub(super) asked: BTreeSet<u64>,
+    /// Files in conflict, as `:diff` showed them: name and hash.
+    pub(super) shown_disks: BTreeMap<String, String>,
     /// Calls that wait, as they were shown: name and hash.
     pub(super) shown_approvals: BTreeMap<String, String>,
     was_interrupted: bool,
@@ -125,6 +127,7 @@ impl Session {
                 Mode::Batch => Layout::All,
             },
             asked: BTreeSet::new(),
+            shown_disks: BTreeMap::new(),
             shown_approvals: BTreeMap::new(),
             was_interrupted: false,
         }

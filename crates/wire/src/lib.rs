@@ -2,6 +2,7 @@
 
 pub mod answers;
 mod call;
+pub mod class_file;
 mod entry;
 mod error;
 mod event;

@@ -1244,7 +1244,11 @@ export type LoadError = { path: string | null, line: number | null, message: str
 /**
  * Load a file, or all files below a directory.
  */
-export type LoadFile = { path: string, };
+export type LoadFile = { path: string, 
+/**
+ * Files of the directory that are not loaded, as the project's root has them.
+ */
+except?: Array<string>, };
 
 /**
  * Build the project and load what changed.

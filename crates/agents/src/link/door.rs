@@ -8,15 +8,27 @@ use beamtalk_client::Answer;
 use beamtalk_mcp::{Counted, FileDeed, Settings, count};
 use beamtalk_ninep::Refusal;
 use beamtalk_storage::StateDirectory;
-use beamtalk_wire::ErrorKind;
 use beamtalk_wire::answers::ApprovalAskAnswer;
+use beamtalk_wire::class_file::named_file;
 use beamtalk_wire::requests::{ApprovalAsk, Autoflush, Interrupt};
+use beamtalk_wire::{ErrorKind, escape};
 
 use super::{Link, Live, no_workspace};
 use crate::error::refusal;
 
 /// The settings of tools in a project, as the user's and the project's files have them now.
-pub type DoorRules = fn(&StateDirectory, &Path) -> Result<Settings, String>;
+pub type DoorRules = fn(&StateDirectory, &Path) -> Result<DoorSettings, String>;
+
+pub struct DoorSettings {
+    pub settings: Settings,
+    /// Whether a path of the project may be named, or why not.
+    pub names: PathRule,
+}
+
+type PathRule = Box<dyn Fn(&str) -> Result<(), String> + Send>;
+
+/// The longest diff that is shown.
+const DIFF_BYTES: usize = 64 * 1024;
 
 /// How a session comes to a workspace.
 pub(super) struct Door {
@@ -31,16 +43,46 @@ impl Link {
     pub(crate) async fn permit(self: &Arc<Self>, deed: FileDeed<'_>) -> Result<(), Refusal> {
         let Some(door) = &self.door else { return Ok(()) };
         let denied = |reason: String| refusal(format!("permission denied: {reason}"));
-        let settings = (door.rules)(&self.state, &door.root).map_err(denied)?;
-        match count(&settings, deed) {
+        let counted = {
+            let rules = (door.rules)(&self.state, &door.root).map_err(denied)?;
+            if let Some((file, _)) = deed
+                .text
+                .filter(|_| deed.tool == "save_class")
+                .and_then(named_file)
+            {
+                (rules.names)(file).map_err(denied)?;
+            }
+            count(&rules.settings, deed)
+        };
+        match counted {
             Counted::Allowed => Ok(()),
             Counted::Denied(reason) => Err(denied(reason)),
+            Counted::Held(ask) if deed.tool == "flush" && !deed.loses => {
+                let class = deed.text.and_then(|line| line.split_whitespace().nth(1));
+                self.hold_flush(*ask, class).await
+            }
             Counted::Held(ask) => self.hold(&ask).await,
             Counted::HeldIfFlushed(ask) => match self.ask(&Autoflush { on: None }).await {
                 Ok(told) if !told.on => Ok(()),
                 // Where it cannot be known it counts as if it were.
                 _ => self.hold(&ask).await,
             },
+        }
+    }
+
+    /// A yes is one to what was shown: where something else would be written by then, the person is asked again.
+    async fn hold_flush(self: &Arc<Self>, mut ask: ApprovalAsk, class: Option<&str>) -> Result<(), Refusal> {
+        let live = self.live().await?;
+        let mut shown = live.pending_diff(class).await?;
+        loop {
+            let part = shown.get(..shown.floor_char_boundary(DIFF_BYTES));
+            ask.diff = part.filter(|part| !part.is_empty()).map(escape);
+            self.hold(&ask).await?;
+            let now = live.pending_diff(class).await?;
+            if now == shown {
+                return Ok(());
+            }
+            shown = now;
         }
     }
 

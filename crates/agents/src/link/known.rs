@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use beamtalk_ninep::Refusal;
 use beamtalk_wire::answers::{Actor, BrowseClassAnswer};
+use beamtalk_wire::class_file::without_side;
 use beamtalk_wire::requests::{Actors, BrowseClass, ListClasses};
 use beamtalk_wire::{ErrorKind, Side};
 
@@ -55,27 +56,6 @@ fn written(method: &beamtalk_wire::answers::MethodText) -> String {
         Side::Class => without_side(source).0,
     });
     text
-}
-
-/// The word that says in a class body on which side a method is.
-const CLASS_SIDE: &str = "class ";
-
-/// A method's text without the word for its side, and the line that had it.
-pub(crate) fn without_side(source: &str) -> (String, Option<u32>) {
-    let mut start = 0;
-    for (number, line) in (1..).zip(source.split_inclusive('\n')) {
-        let head = line.trim_start();
-        if !head.is_empty() && !head.starts_with("//") {
-            let at = start + line.len() - head.len();
-            let (Some(before), Some(after)) = (source.get(..at), head.strip_prefix(CLASS_SIDE)) else {
-                break;
-            };
-            let rest = source.get(start + line.len()..).unwrap_or_default();
-            return (format!("{before}{after}{rest}"), Some(number));
-        }
-        start += line.len();
-    }
-    (source.to_owned(), None)
 }
 
 impl ClassText {

@@ -16,10 +16,12 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use beamtalk_agents::tools;
-use beamtalk_mcp::{Settings, Way, door, listing};
+use beamtalk_agents::{DoorSettings, tools};
+use beamtalk_mcp::{Way, door, listing};
 use beamtalk_storage::StateDirectory;
 use serde_json::{Value, json};
+
+use paths::Paths;
 
 use crate::config::Config;
 use crate::exit::{Exit, Fault};
@@ -113,7 +115,7 @@ impl Arguments {
 }
 
 /// What holds for the files of a project at a session's door, where a session may write them at all.
-pub(crate) fn door_rules(state: &StateDirectory, root: &Path) -> Result<Settings, String> {
+pub(crate) fn door_rules(state: &StateDirectory, root: &Path) -> Result<DoorSettings, String> {
     let asked = rules::Asked {
         way: Way::Door,
         ..rules::Asked::default()
@@ -121,8 +123,12 @@ pub(crate) fn door_rules(state: &StateDirectory, root: &Path) -> Result<Settings
     let config = Config::of(state).map_err(|cause| cause.to_string())?;
     let rules = rules::Rules::new(&asked, &config.mcp, root).map_err(|cause| cause.to_string())?;
     let mut settings = rules.settings;
+    let paths = Paths::new(root, state.path(), &rules.deny_paths, settings.allow_outside);
     door::narrow(&mut settings, (Some("write"), None));
-    Ok(settings)
+    Ok(DoorSettings {
+        settings,
+        names: Box::new(move |path| paths.inside(path).map(drop).map_err(|error| error.message)),
+    })
 }
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {

@@ -163,6 +163,34 @@ fn what_a_person_is_asked_about_waits_for_the_person() {
          beamtalk 9p -T $W/token write agent/changes/ctl flush; grep -c 'faster => 2' src/Fan.bt",
         "2\nbeamtalk 9p: write agent/changes/ctl: not approved: no answer\n0\n[1]\n",
     );
+    // What is closed to the tool is closed here.
+    world.check(
+        "printf '//file .git/Cup.bt\\nObject subclass: Cup\\n' | beamtalk 9p -T $W/token write agent/classes/.new",
+        "beamtalk 9p: write agent/classes/.new: permission denied: '.git/Cup.bt' is closed to clients\n[1]\n",
+    );
+    // A yes to a flush is for what was shown.
+    settings(&world, "approval = \"write\"");
+    world.value("(beamtalk 9p -T $W/token write agent/changes/ctl flush > $W/said 2>&1; echo $? >> $W/said) > /dev/null 2>&1 &");
+    let id = held(&world, "flush");
+    let diff = |id: &str| {
+        world.value(&format!(
+            "beamtalk --json workspace approvals | jq -r '.[] | select(.id == \"{id}\") | .diff'"
+        ))
+    };
+    assert!(diff(&id).contains("+  faster => 2"), "{}", diff(&id));
+    world.value("beamtalk 9p rpc agent/eval 'Fan >> slower => 7' > /dev/null");
+    world.value(&format!("beamtalk workspace approvals approve {id}"));
+    world.until(&format!(
+        "beamtalk --json workspace approvals | jq -e 'length == 1 and .[0].id != \"{id}\"' > /dev/null"
+    ));
+    let again = held(&world, "flush");
+    assert!(diff(&again).contains("slower => 7"), "{}", diff(&again));
+    world.check("grep -c 'faster => 2' src/Fan.bt", "0\n[1]\n");
+    world.value(&format!(
+        "beamtalk workspace approvals approve {again}; until grep -qs '^0$' $W/said; do :; done"
+    ));
+    world.check("grep -c 'faster => 2\\|slower => 7' src/Fan.bt", "2\n");
+    settings(&world, "approval = \"write\"\napproval-timeout = 1");
     // Where changes are flushed by themselves a method is a file at once.
     world.check(
         "beamtalk 9p rpc agent/eval 'Workspace autoflush: true' > /dev/null

@@ -381,3 +381,123 @@ fn the_rest_of_a_paste_is_not_evaluated_in_another_session() {
     drop(screen);
     place.stop();
 }
+
+/// The other terminal: what it changes while a question is open here was not shown here.
+fn beside(place: &Place, code: &str) {
+    place.run(&["eval", code]).expect_code(0);
+}
+
+fn with_classes(names: &[&str]) -> Place {
+    let place = Place::with_project();
+    for name in names {
+        place.write(
+            &format!("src/{name}.bt"),
+            &format!("Object subclass: {name}\n  class v => 1\n"),
+        );
+    }
+    place
+}
+
+#[test]
+fn a_yes_to_deleting_is_for_the_files_that_were_shown() {
+    let place = with_classes(&["First", "Second"]);
+    let screen = Screen::repl(&place);
+    screen.evaluate("First v + Second v", "\n2\n");
+    beside(&place, "First removeFromSystem");
+    screen.line(":flush-destructive");
+    screen.wait_for("src/First.bt (First was removed)");
+    screen.wait_for("This may delete files. Go on? y/N");
+    beside(&place, "Second removeFromSystem");
+    screen.evaluate("y", "deleted First");
+    assert!(!place.directory().join("src/First.bt").exists());
+    assert!(place.directory().join("src/Second.bt").exists());
+    drop(screen);
+    place.stop();
+}
+
+#[test]
+fn a_yes_to_discarding_is_for_the_changes_that_were_shown() {
+    let place = with_classes(&["Lamp"]);
+    let screen = Screen::repl(&place);
+    screen.evaluate("Lamp class >> one => 1", "(pending, :flush writes src/Lamp.bt)");
+    screen.evaluate("Lamp class >> two => 2", "(pending, :flush writes src/Lamp.bt)");
+    screen.line(":discard all");
+    screen.wait_for("Lamp class>>one (by human");
+    screen.wait_for("load what is on disk? y/N");
+    beside(&place, "Lamp class >> three => 3");
+    screen.evaluate("y", "Lamp class>>one\n");
+    screen.evaluate("Lamp three", "\n3\n");
+    screen.evaluate(
+        "(Lamp class respondsTo: #one) or: [Lamp class respondsTo: #two]",
+        "\nfalse\n",
+    );
+    drop(screen);
+    place.stop();
+}
+
+#[test]
+fn discarding_what_waits_leaves_what_somebody_installed_meanwhile() {
+    let place = left_behind();
+    let screen = Screen::open(&place, "NO_COLOR=1 beamtalk repl");
+    screen.wait_for_last("install, later, discard?");
+    place.run(&["repl", "-e", ":restore 1"]).expect_code(0);
+    screen.line("discard");
+    screen.wait_for("Discarded    2  Lamp class>>volt");
+    screen.wait_for_last("> ");
+    screen.evaluate("Lamp watt", "> Lamp watt\n40\n");
+    drop(screen);
+    place.stop();
+}
+
+#[test]
+fn what_is_pasted_at_a_question_is_one_input_after_the_other() {
+    let place = left_behind();
+    let screen = Screen::open(&place, "NO_COLOR=1 beamtalk repl");
+    screen.wait_for_last("install, later, discard?");
+    screen.paste("#first\n#second foo\n#third\n");
+    screen.keys(&["Enter"]);
+    screen.wait_for("\n#first\n");
+    screen.wait_for("does not understand 'foo'");
+    screen.wait_for("\n#third\n");
+    drop(screen);
+    place.stop();
+}
+
+#[test]
+fn whoever_looked_at_a_conflict_decides_about_what_was_shown() {
+    let place = with_classes(&["Lamp"]);
+    let screen = Screen::repl(&place);
+    screen.evaluate("Lamp class >> v => 2", "(pending, :flush writes src/Lamp.bt)");
+    let disk = |value: u32| {
+        place.write(
+            "src/Lamp.bt",
+            &format!("Object subclass: Lamp\n  class v => {value}\n"),
+        );
+    };
+    disk(3);
+    screen.evaluate(":diff", "=> 3");
+    disk(999);
+    for take in [":take image", ":take image Lamp", ":take image Lamp class v"] {
+        screen.line(take);
+        screen.wait_for(&format!(
+            "> {take}\nError: src/Lamp.bt is not what it was when it was shown"
+        ));
+    }
+    assert!(place.read("src/Lamp.bt").contains("v => 999"));
+    screen.evaluate(":diff", "=> 999");
+    screen.evaluate(":take image", "Lamp class>>v");
+    screen.evaluate(":flush", "flushed 1 method");
+    assert!(place.read("src/Lamp.bt").contains("v => 2"));
+    // A class that was removed here and changed there is in conflict too.
+    screen.line(":remove-class Lamp");
+    screen.wait_for("Its file stays. y/N");
+    screen.evaluate("y", "Removed Lamp");
+    disk(5);
+    screen.line(":flush-destructive");
+    screen.wait_for("Go on? y/N");
+    screen.evaluate("y", "conflict");
+    screen.evaluate(":take disk", "Lamp");
+    screen.evaluate("Lamp v", "\n5\n");
+    drop(screen);
+    place.stop();
+}

@@ -462,6 +462,7 @@ pub(crate) fn load(
     file: &str,
 ) -> Result<beamtalk_wire::answers::LoadAnswer, Fault> {
     let request = LoadFile {
+        except: None,
         path: file.to_owned(),
     };
     snapshot.state.links.ask(root, &request, PATIENT)

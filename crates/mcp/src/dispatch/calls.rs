@@ -12,7 +12,7 @@ use super::{hold, questions, tasks, text};
 use crate::arguments::{self, nearest};
 use crate::capabilities::Era;
 use crate::confirmation::{Effect, KEY, Question, fingerprint, is_yes};
-use crate::data::redact;
+use crate::data::redact_value;
 use crate::fit::{RESULT_BYTES, fit};
 use crate::hints::advised;
 use crate::host::{Host, HostError, failure};
@@ -393,16 +393,14 @@ fn finished<H: Host>(
     given: &Map<String, Value>,
     mut result: Map<String, Value>,
 ) -> Value {
+    // Before it is cut: a part of a secret is not known for one any more.
+    let secrets = session.host.secrets();
+    result
+        .values_mut()
+        .for_each(|value| redact_value(value, &secrets));
     let is_cut = fit(&mut result, RESULT_BYTES);
-    let result = Value::Object(result);
-    let whole = result.to_string();
-    let text = redact(whole.clone(), &session.host.secrets());
-    // What was taken out stood inside of strings, so that this is still JSON.
-    let structured = if text == whole {
-        result
-    } else {
-        serde_json::from_str(&text).unwrap_or_default()
-    };
+    let structured = Value::Object(result);
+    let text = structured.to_string();
     let mut content = vec![json!({"type": "text", "text": text})];
     if let Some(uri) = crate::resources::whole(tool.name, given).filter(|_| is_cut) {
         let name = uri.trim_start_matches("beamtalk://").to_owned();
@@ -461,6 +459,8 @@ pub(super) fn failed<H: Host>(session: &Session<H>, tool: &Tool, error: &ErrorBo
     let mut whole = Map::new();
     whole.insert("error".to_owned(), Value::Object(shown));
     fit(&mut whole, RESULT_BYTES);
-    let text = redact(Value::Object(whole).to_string(), &session.host.secrets());
+    let mut whole = Value::Object(whole);
+    redact_value(&mut whole, &session.host.secrets());
+    let text = whole.to_string();
     json!({"content": [{"type": "text", "text": text}], "isError": true})
 }

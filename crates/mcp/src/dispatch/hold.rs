@@ -54,9 +54,7 @@ pub(crate) fn may_be_rule(tool: &Tool) -> bool {
 fn asks_itself<H: Host>(session: &Session<H>, tool: &Tool, given: &Map<String, Value>) -> bool {
     let path = given.get("path").and_then(Value::as_str).unwrap_or_default();
     let top = path.trim_start_matches('/').split('/').next().unwrap_or_default();
-    tool.name == "write_file"
-        && session.settings.way == Way::Door
-        && matches!(top, "classes" | "actors" | "changes" | "loop")
+    tool.name == "write_file" && session.settings.way == Way::Door && matches!(top, "actors" | "loop")
 }
 
 /// Whether a call waits for a person.
@@ -82,11 +80,13 @@ pub(super) async fn is_held<H: Host>(
 
 /// What a call would write, where that is known: all of it.
 async fn diff<H: Host>(session: &Session<H>, tool: &Tool, given: &Map<String, Value>) -> Option<String> {
-    if !matches!(tool.name, "flush" | "resolve_conflict") {
-        return None;
-    }
-    let class = given.get("class").and_then(Value::as_str);
-    let is_meant = |entry: &beamtalk_wire::Entry| class.is_none_or(|class| entry.class == class);
+    let text = |name: &str| given.get(name).and_then(Value::as_str);
+    let classes: Vec<String> = match tool.name {
+        "flush" | "resolve_conflict" => text("class").map(str::to_owned).into_iter().collect(),
+        "write_file" => crate::tools::flushed(text("path")?, text("text")?)?,
+        _ => return None,
+    };
+    let is_meant = |entry: &beamtalk_wire::Entry| classes.is_empty() || classes.contains(&entry.class);
     let found = crate::tools::pending_diff(&*session.host, is_meant).await.ok()?;
     Some(found).filter(|diff| !diff.is_empty())
 }

@@ -3,6 +3,7 @@
 
 mod code;
 mod files;
+mod image_files;
 mod library;
 mod mail;
 mod people;
@@ -17,6 +18,7 @@ use crate::data::{Data, Fields};
 use crate::host::{Host, HostError, TreeAct, failure};
 pub(crate) use code::*;
 pub(crate) use files::*;
+pub(crate) use image_files::flushed;
 pub(crate) use library::*;
 pub(crate) use mail::*;
 pub(crate) use people::*;

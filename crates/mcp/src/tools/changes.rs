@@ -163,22 +163,26 @@ pub(crate) async fn diff_change<H: Host>(
             && input.class.as_ref().is_none_or(|class| entry.class == *class)
     };
     let in_conflict = changes.conflicts.iter().flat_map(|conflict| &conflict.seqs);
-    let first = in_conflict.copied().find(|seq| {
-        changes
-            .entries
-            .iter()
-            .any(|view| view.entry.seq == *seq && is_meant(&view.entry))
-    });
-    let sides = match first {
-        Some(seq) => {
-            let request = requests::ChangeSides {
-                seq: Some(seq),
-                ..requests::ChangeSides::default()
-            };
-            Some(context.ask(&request).await?.answer)
-        }
-        None => None,
+    let is_one = |seq: &u64| {
+        let mut entries = changes.entries.iter();
+        entries.any(|view| view.entry.seq == *seq && is_meant(&view.entry))
     };
+    // Of the changes of a file that is in conflict, the first which is so itself.
+    let mut sides = None;
+    for seq in in_conflict.copied().filter(is_one) {
+        let request = requests::ChangeSides {
+            seq: Some(seq),
+            ..requests::ChangeSides::default()
+        };
+        let found = context.ask(&request).await?.answer;
+        let is_conflict = found.disk != found.base && found.disk != found.image;
+        if is_conflict || sides.is_none() {
+            sides = Some(found);
+        }
+        if is_conflict {
+            break;
+        }
+    }
     let side = |text: Option<String>| text.map(Data::new);
     let (base, image, disk) = match sides {
         Some(sides) => (side(sides.base), side(sides.image), side(sides.disk)),
@@ -243,6 +247,7 @@ async fn deletion<H: Host>(context: &Context<'_, H>, class: Option<&str>) -> Res
     let removed = changes.entries.iter().filter(|view| {
         view.entry.kind == beamtalk_wire::ChangeKind::RemoveClass
             && view.active
+            && view.entry.flushable
             && class.is_none_or(|class| view.entry.class == class)
     });
     let (mut files, mut classes): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());

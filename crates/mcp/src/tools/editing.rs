@@ -51,7 +51,9 @@ impl Loaded {
 
 pub(crate) async fn load_file<H: Host>(context: &Context<'_, H>, input: LoadFile) -> Result<Loaded, Failure> {
     let path = context.host.inside(&input.path)?;
-    let answer = context.ask(&requests::LoadFile { path }).await?.answer;
+    // A directory does not open what is closed in it.
+    let except = Some(context.host.closed_below(&path)).filter(|closed| !closed.is_empty());
+    let answer = context.ask(&requests::LoadFile { path, except }).await?.answer;
     Ok(Loaded::told(context.host, answer))
 }
 

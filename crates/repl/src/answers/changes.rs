@@ -5,7 +5,7 @@ use beamtalk_wire::answers::{
     TakeAnswer,
 };
 use beamtalk_wire::requests::{Discard, Flush, OneOrMore, Restore, WantedKind};
-use beamtalk_wire::{ChangeKind, Entry};
+use beamtalk_wire::{ChangeKind, Entry, EntryView};
 
 use super::super::render::{Rendered, note};
 use super::count;
@@ -97,6 +97,20 @@ pub(crate) fn restore(words: &str) -> Restore {
         Chosen::All => request.all = Some(true),
     }
     request
+}
+
+/// The files that a flush would delete, before it is asked whether it shall.
+pub(crate) fn deletions(entries: &[EntryView], flush: &Flush) -> Rendered {
+    let mut rendered = Rendered::default();
+    for view in entries {
+        let entry = &view.entry;
+        let is_removed = entry.kind == ChangeKind::RemoveClass && view.active && entry.flushable;
+        let is_meant = flush.class.as_ref().is_none_or(|class| entry.class == *class);
+        if let (true, Some(file)) = (is_removed && is_meant, &entry.source_file) {
+            rendered.complaint(&format!("  {file} ({} was removed)", entry.class));
+        }
+    }
+    rendered
 }
 
 pub(crate) fn discard(words: &str) -> Discard {
@@ -219,6 +233,7 @@ pub(crate) fn flushed(answer: &FlushAnswer) -> Rendered {
             "destructive" => "destructive, use :flush-destructive".to_owned(),
             "stdlib" => "standard library".to_owned(),
             "dynamic" => "no source file".to_owned(),
+            "needs_class" => "its class was redefined before it and is not written now".to_owned(),
             reason => reason.strip_prefix("dependency:").map_or_else(
                 || reason.to_owned(),
                 |path| format!("belongs to the dependency {path}"),

@@ -6,6 +6,9 @@ request! {
     /// Load a file, or all files below a directory.
     LoadFile {
         path: String,
+        ;
+        /// Files of the directory that are not loaded, as the project's root has them.
+        except: Vec<String>,
     }
 }
 

@@ -364,7 +364,12 @@ impl ChangeLog {
 
     /// What flushing everything would leave out, without doing any of it.
     pub fn conflicts(&self, loaded: &BTreeMap<String, String>) -> Result<Vec<Conflict>, ChangeError> {
-        Ok(self.plan(&Filter::default(), loaded)?.report.conflicts)
+        // A class that is removed here and was changed there is one too, although a plain flush leaves its file alone.
+        let all = Filter {
+            confirm_destructive: true,
+            ..Filter::default()
+        };
+        Ok(self.plan(&all, loaded)?.report.conflicts)
     }
 
     /// What the image wants of the definitions of a file, by its pending entries; ephemeral ones count.

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use beamtalk_syntax::definitions::{
-    Change, Dialect, Edit, Key, Outline, class_changes, edit, remove_class, says,
+    Change, Dialect, Edit, Key, Member, Outline, class_changes, edit, remove_class, says,
 };
 use beamtalk_syntax::span::LineIndex;
 use beamtalk_wire::answers::FlushAnswer;
@@ -188,6 +188,17 @@ pub(crate) fn plan(
         let is_shadowed = pending
             .iter()
             .any(|later| later.entry.is_durable() && later.entry.shadows(one.entry));
+        // In a file without what the class got before it, such as a slot, a method may not compile.
+        let waits = |header: &&Pending| {
+            header.entry.seq < one.entry.seq
+                && header.entry.class == one.entry.class
+                && !filter.admits(header.entry)
+                && changes_header(header)
+        };
+        let reason = match one.entry.selector {
+            Some(_) if pending.iter().any(|header| waits(&header)) => reason.or(Some("needs_class")),
+            _ => reason,
+        };
         match (reason, &one.entry.source_file) {
             _ if is_shadowed => {}
             (Some(reason), _) => plan.report.skipped.push(skip(one.entry, reason)),
@@ -206,6 +217,21 @@ pub(crate) fn plan(
         target.plan(filter, &mut plan);
     }
     plan
+}
+
+/// Whether a pending redefinition changes the class itself and not only methods of it.
+fn changes_header(one: &Pending) -> bool {
+    let entry = one.entry;
+    entry.kind == Kind::NewClass
+        && entry.is_redefinition()
+        && entry.is_durable()
+        && class_changes(
+            &entry.class,
+            one.base.unwrap_or_default(),
+            one.source.unwrap_or_default(),
+        )
+        .iter()
+        .any(|(key, _)| key.member == Member::Header)
 }
 
 /// What the entries of a file want of its definitions, the latest word for each. `entries` are oldest first.

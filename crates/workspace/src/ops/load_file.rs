@@ -21,7 +21,10 @@ pub(super) async fn load_file(
     {
         path = real;
     }
-    let files = sources_below(&path)?;
+    let mut files = sources_below(&path)?;
+    let except = request.except.iter().flatten();
+    let except: Vec<_> = except.map(|file| workspace.root.join(file)).collect();
+    files.retain(|file| !except.contains(file));
     if files.is_empty() {
         return Err(ErrorBody::new(
             ErrorKind::FileNotFound,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use beamtalk_ninep::{OpenFile, OpenRequest, Refusal};
+use beamtalk_wire::EntryView;
 use beamtalk_wire::requests::{Changes, ClearChanges, Diff, Flush, Revert};
 
 use super::super::kinds::{Feed, StreamFile};
@@ -19,6 +20,23 @@ fn failed(failure: Failure) -> Refusal {
     match failure {
         Failure::Told(error) => refusal(format!("invalid change: {}", error.message)),
         Failure::Gone(refused) => refused,
+    }
+}
+
+impl Live {
+    /// What a flush would write: all of it, or of one class.
+    pub(crate) async fn pending_diff(&self, class: Option<&str>) -> Result<String, Refusal> {
+        let told = self.ask(&Changes::default()).await.map_err(failed)?;
+        let is_meant = |view: &&EntryView| {
+            let is_pending = view.active && !view.shadowed && view.entry.flushable;
+            is_pending && class.is_none_or(|class| view.entry.class == class)
+        };
+        let mut diff = String::new();
+        for view in told.entries.iter().filter(is_meant) {
+            let seq = view.entry.seq;
+            diff.push_str(&self.ask(&Diff { seq }).await.map_err(failed)?.diff);
+        }
+        Ok(diff)
     }
 }
 
@@ -49,15 +67,12 @@ impl WorkspaceNode {
         if is_wanted("pending") || is_wanted("diff") {
             let told = live.ask(&Changes::default()).await?;
             let pending = told.entries.iter().filter(|view| view.active && !view.shadowed);
-            let mut titles = String::new();
-            let mut diff = String::new();
-            for view in pending {
-                titles.push_str(&format!("{}\n", view.entry.title()));
-                if is_wanted("diff") && view.entry.flushable {
-                    let seq = view.entry.seq;
-                    diff.push_str(&live.ask(&Diff { seq }).await.map_err(failed)?.diff);
-                }
-            }
+            let titles: String = pending.map(|view| format!("{}\n", view.entry.title())).collect();
+            let diff = if is_wanted("diff") {
+                live.pending_diff(None).await?
+            } else {
+                String::new()
+            };
             contents.insert("pending", Arc::new(titles.into_bytes()));
             contents.insert("diff", Arc::new(diff.into_bytes()));
         }

@@ -4,21 +4,20 @@ use std::sync::PoisonError;
 
 use beamtalk_ninep::Refusal;
 use beamtalk_wire::answers::{Diagnostic, Severity};
+use beamtalk_wire::class_file::{declared, named_file, without_side};
 use beamtalk_wire::requests::{LoadSource, RemoveClass, RemoveMethod, SaveClass, SaveMethod};
 use beamtalk_wire::{ErrorBody, ErrorKind, Side};
 use serde_json::json;
 
 use super::{Spot, WorkspaceNode, text_of};
 use crate::error::refusal;
-use crate::link::{ClassText, Failure, Link, without_side};
+use crate::link::{ClassText, Failure, Link};
 
 /// The compiler's codes for a text that is not the method it should be.
 const WRONG_SELECTOR: &str = "E0701";
 const SEVERAL: &str = "expected a single method definition";
 /// Of `class ` before a method of the class side.
 const CLASS_SIDE_WIDTH: u32 = 6;
-/// The first line of a new class that names its file.
-const FILE_LINE: &str = "//file ";
 
 fn one_definition() -> Refusal {
     refusal("expected one method definition")
@@ -161,14 +160,11 @@ impl WorkspaceNode {
 
     /// Load new or existing classes; the first line may name the file a flush makes.
     async fn new_class(&self, text: String) -> Result<(), CommitFault> {
-        let loaded = match text
-            .strip_prefix(FILE_LINE)
-            .and_then(|rest| rest.split_once('\n'))
-        {
+        let loaded = match named_file(&text) {
             Some((path, source)) => {
                 let request = SaveClass {
                     source: source.to_owned(),
-                    path: path.trim().to_owned(),
+                    path: path.to_owned(),
                 };
                 self.link.ask(&request).await.map(drop)
             }
@@ -284,15 +280,6 @@ impl CommitFault {
             lines,
         }
     }
-}
-
-/// The first class that a text defines.
-fn declared(text: &str) -> Option<&str> {
-    let (_, rest) = text.split_once("subclass:")?;
-    let rest = rest.trim_start();
-    let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'));
-    let name = rest.get(..end.unwrap_or(rest.len()))?;
-    (!name.is_empty()).then_some(name)
 }
 
 /// The whole class as a source file has it.

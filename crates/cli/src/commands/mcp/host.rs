@@ -556,6 +556,10 @@ impl Host for Workspace {
         }
     }
 
+    fn closed_below(&self, directory: &str) -> Vec<String> {
+        self.paths.closed_below(directory)
+    }
+
     fn inside(&self, path: &str) -> Result<String, HostError> {
         self.paths.inside(path)
     }

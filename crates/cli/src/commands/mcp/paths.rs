@@ -74,6 +74,30 @@ impl Paths {
         Ok(if text.is_empty() { "." } else { text }.to_owned())
     }
 
+    /// The sources below a directory that may not be named, relative to the project.
+    pub(crate) fn closed_below(&self, directory: &str) -> Vec<String> {
+        let mut closed = Vec::new();
+        let mut directories = vec![PathBuf::from(directory)];
+        while let Some(directory) = directories.pop() {
+            for entry in std::fs::read_dir(self.root.join(&directory))
+                .into_iter()
+                .flatten()
+                .flatten()
+            {
+                let path = directory.join(entry.file_name());
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    directories.push(path);
+                } else if path.extension().is_some_and(|ending| ending == "bt") {
+                    let name = path.to_string_lossy().into_owned();
+                    if self.inside(&name).is_err() {
+                        closed.push(name);
+                    }
+                }
+            }
+        }
+        closed
+    }
+
     /// The real place: links are followed as far as there is something; what follows must go down.
     fn resolve(&self, path: &str) -> Result<PathBuf, Box<ErrorBody>> {
         let mut place = self.root.clone();

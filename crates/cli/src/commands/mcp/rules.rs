@@ -58,7 +58,13 @@ impl Rules {
                 settings.policy
             ));
         }
-        if let Some(wanted) = policy(&project.policy)? {
+        let of_project = policy(&project.policy).map_err(|fault| {
+            Fault::usage(
+                "invalid_manifest",
+                format!("beamtalk.toml: [mcp] policy: {fault}"),
+            )
+        })?;
+        if let Some(wanted) = of_project {
             if wanted > most {
                 return Err(widened("policy", wanted.name(), most.name()));
             }

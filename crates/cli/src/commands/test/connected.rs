@@ -97,7 +97,7 @@ async fn load(connection: &Connection, project: &Project, collection: &Collectio
     };
     for file in collection.class_files.iter().filter(|file| !is_broken(file)) {
         let path = file.display().to_string();
-        ask(connection, &LoadFile { path }).await?;
+        ask(connection, &LoadFile { path, except: None }).await?;
     }
     Ok(())
 }
@@ -160,7 +160,7 @@ async fn script_test(
     ask(connection, &Clear {}).await?;
     for path in &script.loads {
         let path = path.display().to_string();
-        ask(connection, &LoadFile { path }).await?;
+        ask(connection, &LoadFile { path, except: None }).await?;
     }
     let mut outcomes = Vec::new();
     let mut output = String::new();

@@ -293,14 +293,28 @@ fn the_same_call_can_be_approved_always_and_forgotten() {
 /// A yes to a flush is for what was shown: what was added meanwhile is asked about, and written only after another yes.
 #[test]
 fn a_yes_is_for_what_was_shown() {
-    let home = held("mcp-shown", "approval = \"write\"\n");
-    let mut mcp = Mcp::start(&home, &[]);
+    a_yes_is_for_what_the_call_shows("mcp-shown", &json!({"name": "flush", "arguments": {}}));
+}
+
+/// A file of the agents' tree is no way around that.
+#[test]
+fn a_yes_to_a_file_is_for_what_was_shown() {
+    let write = json!({"path": "changes/ctl", "text": "flush\n"});
+    a_yes_is_for_what_the_call_shows(
+        "mcp-shown-file",
+        &json!({"name": "write_file", "arguments": write}),
+    );
+}
+
+fn a_yes_is_for_what_the_call_shows(name: &str, call: &Value) {
+    let home = held(name, "approval = \"write\"\n");
+    let mut mcp = Mcp::start(&home, &["--toolsets", "all"]);
     let save = |selector: &str| {
         let source = format!("{selector} => 1");
         json!({"class": "Lamp", "selector": selector, "source": source})
     };
     mcp.good("save_method", save("first"));
-    let id = mcp.send("tools/call", json!({"name": "flush", "arguments": {}}));
+    let id = mcp.send("tools/call", call.clone());
     let shown = waiting(&home);
     assert!(
         shown["diff"]

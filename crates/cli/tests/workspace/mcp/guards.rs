@@ -263,6 +263,110 @@ fn paths_lead_nowhere_but_into_the_project() {
     );
 }
 
+/// Files of the image are the tools that do the same: nothing closed is opened by them, and their changes are the client's.
+#[test]
+fn files_of_the_image_are_the_tools_that_do_the_same() {
+    let home = Home::new("mcp-image-files");
+    for (file, text) in FILES {
+        write(&home, file, text);
+    }
+    let manifest = format!("{}\n[mcp]\ndeny-paths = [\"secrets/**\"]\n", FILES[0].1);
+    write(&home, "beamtalk.toml", &manifest);
+    home.start(&[]);
+    let mut mcp = Mcp::start(&home, &["--toolsets", "all"]);
+    let new = |path: &str| {
+        let text = format!("//file {path}\nObject subclass: Pad\n  class size => 1\n");
+        json!({"path": "classes/.new", "text": text})
+    };
+    for path in [
+        "secrets/Pad.bt",
+        ".git/Pad.bt",
+        "_build/Pad.bt",
+        "../Pad.bt",
+        "/tmp/Pad.bt",
+        "src/../secrets/Pad.bt",
+    ] {
+        let error = mcp.bad("write_file", new(path));
+        assert_eq!(error["kind"], "path_denied", "{path}: {error}");
+    }
+    assert_eq!(mcp.good("list_changes", json!({}))["entries"], json!([]));
+    mcp.good("write_file", new("src/Pad.bt"));
+    for (path, text) in [
+        ("classes/Lamp/twice", "twice => 2"),
+        ("classes/Lamp/.class/made", "class made => self new"),
+        ("classes/Lamp/%2F", "/ other => other"),
+        ("classes/Pad/.source", "Object subclass: Pad\n  class size => 2\n"),
+    ] {
+        mcp.good("write_file", json!({"path": path, "text": text}));
+    }
+    let entries = mcp.good("list_changes", json!({}))["entries"].clone();
+    let entries = entries.as_array().expect("a list");
+    assert!(entries.len() >= 4, "{entries:?}");
+    for entry in entries {
+        assert_eq!(entry["author_kind"], "agent", "{entry}");
+    }
+    assert_eq!(mcp.good("evaluate", json!({"code": "Pad size"}))["value"], 2);
+    let flushed = mcp.good(
+        "write_file",
+        json!({"path": "changes/ctl", "text": "flush Lamp\n"}),
+    );
+    assert_eq!(flushed["written"], 11);
+    let lamp = std::fs::read_to_string(home.project().join("src/lamp.bt")).expect("a file");
+    assert!(
+        lamp.contains("  twice => 2") && lamp.contains("  class made => self new"),
+        "{lamp}"
+    );
+    assert!(
+        !home.project().join("src/Pad.bt").exists(),
+        "only Lamp was flushed"
+    );
+}
+
+/// A method that needs what a person changed in its class and has not written yet is not written without it.
+#[test]
+fn a_flush_of_ones_own_changes_leaves_files_that_compile() {
+    let home = Home::new("mcp-own-flush");
+    for (file, text) in FILES {
+        write(&home, file, text);
+    }
+    let cup = "Actor subclass: Cup\n  state: size = 1\n\n  size => self.size\n";
+    write(&home, "src/cup.bt", cup);
+    home.start(&[]);
+    let with_slot = cup.replace("\n\n", "\n  state: glow = 1\n\n");
+    let redefined = home.run(&["eval", &with_slot]);
+    assert!(
+        redefined.status.success(),
+        "{}",
+        String::from_utf8_lossy(&redefined.stderr)
+    );
+    let mut mcp = Mcp::start(&home, &["--toolsets", "all"]);
+    let method = json!({"class": "Cup", "selector": "glowing", "source": "glowing => self.glow"});
+    mcp.good("save_method", method);
+    let own = mcp.good("flush", json!({"author_kind": "agent"}));
+    assert_eq!(
+        (&own["flushed"], &own["skipped"][0]["reason"]),
+        (&json!(0), &json!("needs_class")),
+        "{own}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(home.project().join("src/cup.bt")).expect("a file"),
+        cup
+    );
+    let all = mcp.good("flush", json!({}));
+    assert_eq!(all["skipped"], json!([]), "{all}");
+    let built = home.run(&["build"]);
+    assert!(
+        built.status.success(),
+        "{}",
+        String::from_utf8_lossy(&built.stderr)
+    );
+    // Without a change of the class itself one's own are enough.
+    assert!(home.run(&["eval", "Cup >> human => 1"]).status.success());
+    let method = json!({"class": "Cup", "selector": "agent", "source": "agent => self human"});
+    mcp.good("save_method", method);
+    assert_eq!(mcp.good("flush", json!({"author_kind": "agent"}))["flushed"], 1);
+}
+
 /// Where text stands that is not the server's: every place must be marked as data.
 fn assert_marked(schema: &Value, value: &Value, text: &str, path: &str) {
     if schema["x-beamtalk-origin"] == "data" {

@@ -196,7 +196,7 @@ fn the_linter_tells_nothing_of_closed_files() {
     }
 }
 
-/// A directory or the project may be loaded; why a closed file in it does not load is not told.
+/// The project may be loaded; why a closed file in it does not load is not told.
 #[test]
 fn loading_tells_nothing_of_closed_files() {
     let home = Home::new("mcp-closed-load");
@@ -214,31 +214,63 @@ fn loading_tells_nothing_of_closed_files() {
     }
     home.start(&[]);
     let mut mcp = Mcp::start(&home, &["--policy", "edit", "--toolsets", "all"]);
-    for (tool, arguments) in [
-        ("load_file", json!({"path": "src"})),
-        ("load_project", json!({"force": true})),
+    let errors = mcp.good("load_project", json!({"force": true}))["errors"].clone();
+    let of = |file: &str| {
+        let mut all = errors.as_array().into_iter().flatten();
+        let is_of = |error: &&Value| error["file"].as_str().is_some_and(|path| path.ends_with(file));
+        all.find(is_of).cloned().unwrap_or_else(|| panic!("{errors}"))
+    };
+    assert!(of("src/Open.bt")["line"].is_u64(), "{errors}");
+    let closed = of("src/private/Vault.bt");
+    let message = closed["message"].as_str().unwrap_or_default();
+    assert!(message.contains("closed to clients"), "{closed}");
+    assert!(
+        closed.get("line").is_none() && closed.get("hint").is_none(),
+        "{closed}"
+    );
+}
+
+/// A directory does not open what is closed in it, nor what lies outside the project behind a link.
+#[test]
+fn a_directory_opens_nothing_that_is_closed() {
+    let home = Home::new("mcp-closed-directory");
+    let manifest = "[package]\nname = \"orbit\"\nversion = \"0.1.0\"\n[mcp]\ndeny-paths = [\"secrets/**\"]\n";
+    let class = |name: &str| format!("Object subclass: {name}\n  class size => 1\n");
+    for (file, text) in [
+        ("beamtalk.toml", manifest.to_owned()),
+        ("src/Open.bt", class("Open")),
+        ("secrets/Vault.bt", class("Vault")),
+        ("more/Plain.bt", class("Plain")),
+        ("../elsewhere/Away.bt", class("Away")),
     ] {
-        let errors = mcp.good(tool, arguments)["errors"].clone();
-        let of = |file: &str| {
-            let all = errors.as_array().into_iter().flatten();
-            let mut found =
-                all.filter(|error| error["file"].as_str().is_some_and(|path| path.ends_with(file)));
-            found
-                .next()
-                .cloned()
-                .unwrap_or_else(|| panic!("{tool}: {errors}"))
-        };
-        assert!(of("src/Open.bt")["line"].is_u64(), "{tool}: {errors}");
-        let closed = of("src/private/Vault.bt");
+        crate::project::write(&home, file, &text);
+    }
+    for (target, link) in [
+        (home.project().join("../elsewhere/Away.bt"), "more/Away.bt"),
+        (home.project().join("secrets"), "ways"),
+    ] {
+        std::os::unix::fs::symlink(target, home.project().join(link)).expect("a link");
+    }
+    home.start(&[]);
+    let mut mcp = Mcp::start(&home, &["--policy", "edit", "--toolsets", "all"]);
+    for path in ["secrets", "secrets/", "ways", "./secrets/."] {
+        let found = mcp.bad("load_file", json!({"path": path}));
         assert!(
-            closed["message"]
-                .as_str()
-                .is_some_and(|text| text.contains("closed to clients")),
-            "{closed}"
+            ["path_denied", "file_not_found"].contains(&found["kind"].as_str().unwrap_or_default()),
+            "{path}: {found}"
         );
+    }
+    for path in ["more", "."] {
+        let loaded = mcp.good("load_file", json!({"path": path}))["classes"].to_string();
         assert!(
-            closed.get("line").is_none() && closed.get("hint").is_none(),
-            "{closed}"
+            loaded.contains("Plain") && !loaded.contains("Vault") && !loaded.contains("Away"),
+            "{loaded}"
+        );
+    }
+    for name in ["Vault", "Away"] {
+        assert_eq!(
+            mcp.bad("read_source", json!({"class": name}))["kind"],
+            "class_not_found"
         );
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::image_files::{acts, perform};
 use super::{Context, Failure, Text};
 use crate::confirmation::Effect;
 use crate::data::Data;
@@ -37,7 +38,7 @@ fn place(path: &str) -> Result<String, HostError> {
     Ok(parts.join("/"))
 }
 
-fn denied(path: &str) -> HostError {
+pub(super) fn denied(path: &str) -> HostError {
     let shown = beamtalk_wire::escape(&path.chars().take(200).collect::<String>());
     let error = failure("path_denied", format!("'{shown}' is not open to tools"));
     Box::new(error.hint("list_files shows the tree; some tool does what may be done, see their descriptions"))
@@ -120,6 +121,7 @@ pub(crate) fn deed(path: &str, text: &str, own: Option<&str>) -> Option<Deed> {
             "take" => ("resolve_conflict", true),
             _ => ("flush", false),
         })),
+        ["classes", ".new"] | ["classes", _, ".source"] => all("save_class"),
         ["classes", ..] => all("save_method"),
         ["loop", "events", _] => all("post_event"),
         ["loop", "processes", _, "ctl"] => all("control_process"),
@@ -177,7 +179,14 @@ pub(crate) async fn write_file<H: Host>(
         context.pace_sessions()?;
     }
     let written = input.text.len() as u64;
-    context.write(path, input.text).await?;
+    match acts(&path, &input.text) {
+        Some(acts) => {
+            for act in acts? {
+                perform(context, act).await?;
+            }
+        }
+        None => context.write(path, input.text).await?,
+    }
     Ok(Written { written })
 }
 
@@ -236,6 +245,7 @@ mod tests {
             ("changes/ctl", "revert 3", vec!["revert_change"], false),
             ("changes/ctl", "clear", vec!["flush"], true),
             ("classes/Lamp/last", "last => 1", vec!["save_method"], false),
+            ("classes/.new", "Object subclass: Cup", vec!["save_class"], false),
             ("loop/events/saved", "1", vec!["post_event"], false),
             ("loop/processes/web/ctl", "stop", vec!["control_process"], false),
             ("loop/workflows/all/ctl", "run", vec!["run_workflow"], false),
