@@ -9,7 +9,7 @@
 
 -export([get_field/1, get_field/2, put_field/2, put_field/3]).
 -export([send/3, send/4, cast/3, delegate/3, cast_delegate/3]).
--export([start/3, start_link/3, resolve/1, reference/2, context/0, chain/1]).
+-export([start/3, start_link/3, starting/1, resolve/1, reference/2, context/0, chain/1, deadlock/2]).
 
 -define(TIMEOUT, 5000).
 
@@ -207,7 +207,7 @@ chain() ->
     end.
 
 %% The chain of a process that works for this one, which waits for it.
--spec chain(reference()) -> [{pid(), term()}].
+-spec chain(reference() | {start, reference()}) -> [{pid(), term()}].
 chain(Wait) -> [{self(), Wait} | chain()].
 
 %% Context of a request made by this process in its current chain.
@@ -236,7 +236,12 @@ is_waiting(Pid, [{Pid, Wait} | _], For) -> waits_for(Pid, Wait, For);
 is_waiting(Pid, [{Next, _} | Rest], _) -> is_waiting(Pid, Rest, Next);
 is_waiting(_, [], _) -> false.
 
-%% Whoever waits for an answer watches who is to give it.
+%% Whoever waits for an answer watches who is to give it; whoever waits for a start forgets it when it is over.
+waits_for(Pid, {start, _} = Wait, _) ->
+    case erlang:process_info(Pid, dictionary) of
+        {_, Dictionary} -> lists:keyfind('$bt_wait', 1, Dictionary) =:= {'$bt_wait', Wait};
+        undefined -> false
+    end;
 waits_for(Pid, Wait, For) ->
     case erlang:process_info(Pid, [dictionary, monitors]) of
         [{_, Dictionary}, {_, Monitors}] ->
@@ -245,6 +250,7 @@ waits_for(Pid, Wait, For) ->
         undefined -> false
     end.
 
+-spec deadlock(atom(), atom()) -> no_return().
 deadlock(Class, Sel) ->
     beamtalk_error:raise(deadlock_detected, Class, Sel,
         <<"Sync send would deadlock: target actor is already in the call chain">>).
@@ -295,20 +301,28 @@ start(Class, Slots, Options) ->
     end.
 
 start_process(Class, Slots, Options) ->
-    Wait = make_ref(),
-    put('$bt_wait', Wait),
     Name = case lists:keyfind(name, 1, Options) of
         {_, Given} -> Given;
         false -> undefined
     end,
     IsLinked = lists:member(linked, Options),
-    Argument = [{Class, beamtalk_cell:freeze(Slots), self(), IsLinked, started_by(chain(Wait)), Name}],
-    Started = case IsLinked of
-        false -> proc_lib:start(beamtalk_actor_server, start, Argument);
-        true -> proc_lib:start_link(beamtalk_actor_server, start, Argument)
-    end,
-    erase('$bt_wait'),
-    Started.
+    Frozen = beamtalk_cell:freeze(Slots),
+    starting(fun(Chain) ->
+        Argument = [{Class, Frozen, self(), IsLinked, started_by(Chain), Name}],
+        case IsLinked of
+            false -> proc_lib:start(beamtalk_actor_server, start, Argument);
+            true -> proc_lib:start_link(beamtalk_actor_server, start, Argument)
+        end
+    end).
+
+%% Start a process that gets the given chain, and wait for it.
+-spec starting(fun(([{pid(), term()}]) -> Started)) -> Started.
+starting(Start) ->
+    Wait = {start, make_ref()},
+    put('$bt_wait', Wait),
+    try Start(chain(Wait))
+    after erase('$bt_wait')
+    end.
 
 %% The chain alone, or all that belongs to it, as with a call.
 started_by(Chain) ->

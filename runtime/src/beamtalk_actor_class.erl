@@ -352,11 +352,16 @@ kill({_, _, _, Target} = Actor) ->
 await_end({_, Class, _, _}, Pid, Selector, Ask) ->
     Monitor = erlang:monitor(process, Pid),
     Ask(),
-    receive {'DOWN', Monitor, _, _, _} -> ok
-    after ?TIMEOUT ->
-        erlang:demonitor(Monitor, [flush]),
-        beamtalk_error:raise(timeout, Class, Selector,
-            <<"The actor did not end in time; kill ends it at once">>)
+    Outcome = receive {'DOWN', Monitor, _, _, _} -> down
+              after beamtalk_actor_waits:soon(?TIMEOUT) -> beamtalk_actor_waits:wait(Pid, Monitor, ?TIMEOUT)
+              end,
+    erlang:demonitor(Monitor, [flush]),
+    case Outcome of
+        down -> ok;
+        deadlock -> beamtalk_actor:deadlock(Class, Selector);
+        timeout ->
+            beamtalk_error:raise(timeout, Class, Selector,
+                <<"The actor did not end in time; kill ends it at once">>)
     end.
 
 -spec delegate(handle()) -> no_return().

@@ -75,7 +75,7 @@ announcement_class(_, Selector) ->
 
 -spec 'announce:'(map(), term()) -> nil.
 'announce:'(Self, Event) ->
-    deliver(Self, Event, 'announce:'),
+    deliver(Self, Event, 'announce:', []),
     nil.
 
 -spec 'announceAndWait:'(map(), term()) -> nil.
@@ -91,8 +91,12 @@ await_all(#{bus := system}, _, _, Selector) ->
     beamtalk_error:raise(unsupported_operation, 'SystemAnnouncer', Selector,
                          <<"Use announce: on the system's bus">>);
 await_all(Self, Event, Limit, Selector) ->
-    Workers = deliver(Self, Event, Selector),
+    %% As with Parallel, what the handlers do is part of what this process does.
+    Wait = make_ref(),
+    put('$bt_wait', Wait),
+    Workers = deliver(Self, Event, Selector, beamtalk_actor:chain(Wait)),
     Deadline = erlang:monotonic_time(millisecond) + Limit,
+    beamtalk_actor_waits:enter({all, [Pid || {Pid, _} <- Workers]}, Wait),
     lists:foreach(fun({Pid, Monitor}) ->
                           Left = max(0, Deadline - erlang:monotonic_time(millisecond)),
                           receive
@@ -103,13 +107,15 @@ await_all(Self, Event, Limit, Selector) ->
                                   ?LOG_WARNING("An announcement handler took longer than ~b ms", [Limit])
                           end
                   end, Workers),
+    beamtalk_actor_waits:leave(),
+    erase('$bt_wait'),
     nil.
 
-deliver(#{bus := Bus}, #{'$beamtalk_class' := Class} = Event, Selector) ->
+deliver(#{bus := Bus}, #{'$beamtalk_class' := Class} = Event, Selector, Chain) ->
     beamtalk_class:inherits(Class, 'Announcement') orelse no_announcement(Selector),
     Frozen = beamtalk_cell:freeze(Event),
-    [start(Subscription, Frozen) || Subscription <- matching(Bus, Class), claim(Subscription)];
-deliver(_, _, Selector) ->
+    [start(Subscription, Frozen, Chain) || Subscription <- matching(Bus, Class), claim(Subscription)];
+deliver(_, _, Selector, _) ->
     no_announcement(Selector).
 
 -spec no_announcement(atom()) -> no_return().
@@ -129,8 +135,9 @@ matching(Bus, Class) ->
 claim(#subscription{kind = doOnce, id = Id}) -> ets:take(?MODULE, Id) =/= [];
 claim(_) -> true.
 
-start(#subscription{handler = Handler}, Event) ->
+start(#subscription{handler = Handler}, Event, Chain) ->
     spawn_monitor(fun() ->
+                          put('$bt_chain', Chain),
                           try handle(Handler, Event)
                           catch
                               Class:Reason:Stack ->
@@ -226,7 +233,7 @@ system_event(Class, Fields) ->
     case ets:whereis(?MODULE) =/= undefined andalso matching(system, Class) of
         [_ | _] = Subscriptions ->
             Event = beamtalk_cell:freeze(Fields#{'$beamtalk_class' => Class}),
-            [start(Subscription, Event) || Subscription <- Subscriptions, claim(Subscription)],
+            [start(Subscription, Event, []) || Subscription <- Subscriptions, claim(Subscription)],
             ok;
         _ ->
             ok
@@ -243,7 +250,7 @@ hand(Id, Event) ->
         [Subscription] ->
             case claim(Subscription) of
                 true ->
-                    {_, Monitor} = start(Subscription, beamtalk_cell:freeze(Event)),
+                    {_, Monitor} = start(Subscription, beamtalk_cell:freeze(Event), []),
                     {ok, Monitor};
                 false -> none
             end;

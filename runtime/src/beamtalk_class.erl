@@ -498,7 +498,7 @@ locked(Change) ->
                     try Change()
                     after beamtalk_registry:release(registry)
                     end;
-                timeout ->
+                _ ->
                     {error, registry_busy}
             end
     end.

@@ -50,7 +50,10 @@ locked({_, _, _, Class}, Body) ->
 outermost(Class, Body) ->
     case beamtalk_registry:acquire({class, Class}, ?TIMEOUT) of
         ok -> run_locked(Class, Body);
-        timeout -> timed_out(Class, Body)
+        timeout -> refused(timeout, Class, Body, <<"Another call chain holds the lock of this class">>);
+        deadlock ->
+            refused(deadlock_detected, Class, Body,
+                    <<"Another call chain holds the lock of this class and waits for this one">>)
     end.
 
 run_locked(Class, Body) ->
@@ -86,11 +89,10 @@ holds(Class) ->
     end.
 
 %% The method that waited is the one its body was written in.
-timed_out(Class, Body) ->
+refused(Kind, Class, Body, Hint) ->
     {name, Name} = erlang:fun_info(Body, name),
     {_, Selector} = beamtalk_stack:method_of(Name),
-    beamtalk_error:raise(timeout, Class, Selector,
-        <<"Another call chain holds the lock of this class">>).
+    beamtalk_error:raise(Kind, Class, Selector, Hint).
 
 %% The variables as this call chain sees them.
 -spec variables(atom()) -> map().

@@ -213,7 +213,8 @@ does_not_understand(R, '>>', _) ->
     type_error(beamtalk_dispatch:class_name(R), '>>', <<"Only a class can be asked for a method">>);
 does_not_understand(R, Sel, Args) ->
     Class = beamtalk_dispatch:class_name(R),
-    Hint = case beamtalk_class:find(Class) of
+    Hint = case not beamtalk_former:has_left_out(R, Sel) andalso beamtalk_class:find(Class) of
+        false -> former_hint(Class);
         {ok, {_, Tag, _, _}} ->
             case beamtalk_dispatch:method(Tag, Sel) of
                 none -> spelling_hint(Class, Sel);
@@ -236,6 +237,10 @@ class_text({beamtalk_object, Tag, _, _}) -> Tag.
 spelling_hint(Class, Sel) ->
     <<"Check the spelling, or ask: ", (atom_to_binary(Class))/binary, " respondsTo: ",
       (beamtalk_display:symbol(Sel))/binary>>.
+
+former_hint(Class) ->
+    <<"This actor still runs ", (atom_to_binary(Class))/binary, " as it was before, since the default of a new slot failed: "
+      "define the class again with one that does not, and the actor follows">>.
 
 -spec no_match(term()) -> no_return().
 no_match(Value) ->

@@ -55,13 +55,14 @@ words(_, _, Message, Hint) ->
 
 %%% Messages nobody understands
 
+unknown(_, _, Message, <<"This actor still runs ", _/binary>> = Hint) -> {Message, Hint};
 unknown(Class, Selector, Message, Hint) ->
     case {is_asked_of_blocks(Selector), literal(Class), Hint} of
         {true, _, _} ->
             {Message, <<"Blocks understand '", (atom_to_binary(Selector))/binary, "': where one is wanted, write it in brackets">>};
         {_, Literal, _} when Selector =:= new, Literal =/= none -> {Message, instead(Class)};
         {_, _, <<"Check the spelling", _/binary>>} ->
-            case nearest(Selector, understood(Class)) of
+            case nearest(Selector, understood(Class) -- [Selector]) of
                 none -> {Message, Hint};
                 Nearest -> {meant(Nearest, Message), nil}
             end;

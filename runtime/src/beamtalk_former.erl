@@ -5,7 +5,7 @@
 %% the modules they name are not loaded over meanwhile (beamtalk_code).
 -module(beamtalk_former).
 
--export([remember/1, settle/1, forget/1, is_remembered/1, table/2, is_needed/1, restore/2, leave/0]).
+-export([remember/1, settle/1, forget/1, is_remembered/1, table/2, has_left_out/2, is_needed/1, restore/2, leave/0]).
 
 -define(TABLE, beamtalk_former).
 
@@ -116,3 +116,10 @@ table(Class, Current) ->
         {_, #{Class := Table}} -> Table;
         _ -> Current
     end.
+
+%% Is the receiver this actor, as it was before its class had the method?
+-spec has_left_out(term(), atom()) -> boolean().
+has_left_out({beamtalk_object, Class, _, Pid}, Sel) when Pid =:= self() ->
+    Current = persistent_term:get(Class, #{}),
+    is_map_key(Sel, Current) andalso not is_map_key(Sel, table(Class, Current));
+has_left_out(_, _) -> false.

@@ -23,7 +23,7 @@
 'class any:'(_Class, []) ->
     beamtalk_argument:fail('Parallel', 'any:', <<"Expected at least one block">>);
 'class any:'(_Class, Blocks) ->
-    with_workers(blocks(Blocks, 'any:'), fun await_any/1).
+    with_workers(any, blocks(Blocks, 'any:'), fun await_any/1).
 
 blocks(Blocks, Selector) ->
     beamtalk_argument:list_of(Blocks, fun(Block) -> is_function(Block, 0) end, 'Parallel', Selector).
@@ -50,22 +50,25 @@ map(Block, Elements, _) ->
 
 -spec run([fun(() -> term())], timeout()) -> [outcome()].
 run(Blocks, Timeout) ->
-    with_workers(Blocks, fun(Workers) -> await_all(Workers, deadline(Timeout)) end).
+    with_workers(all, Blocks, fun(Workers) -> await_all(Workers, deadline(Timeout)) end).
 
-with_workers([], Fun) ->
+with_workers(_, [], Fun) ->
     Fun([]);
-with_workers(Blocks, Fun) ->
+with_workers(Many, Blocks, Fun) ->
     %% What workers do is part of what the caller does: a question of theirs to one that waits for the caller would never be
     %% answered.
     Wait = make_ref(),
     put('$bt_wait', Wait),
     Chain = beamtalk_actor:chain(Wait),
     Workers = [start(beamtalk_cell:freeze(Block), Chain) || Block <- Blocks],
-    Reaper = start_reaper(self(), [Pid || {Pid, _} <- Workers]),
+    Pids = [Pid || {Pid, _} <- Workers],
+    Reaper = start_reaper(self(), Pids),
+    beamtalk_actor_waits:enter({Many, Pids}, Wait),
     try
         Fun(Workers)
     after
         erase('$bt_wait'),
+        beamtalk_actor_waits:leave(),
         stop_all(Workers),
         exit(Reaper, kill)
     end.
@@ -108,9 +111,10 @@ await({Pid, Monitor}, Deadline) ->
     after remaining(Deadline) -> unfinished
     end.
 
-%% `Pending' maps the monitors still running to their position.
+%% `Pending' maps the monitors still running to their process and position.
 await_any(Workers) ->
-    Positions = lists:zip([Monitor || {_, Monitor} <- Workers], lists:seq(1, length(Workers))),
+    Positions = [{Monitor, {Pid, Position}}
+                 || {{Pid, Monitor}, Position} <- lists:zip(Workers, lists:seq(1, length(Workers)))],
     await_any(maps:from_list(Positions), #{}).
 
 await_any(Pending, Failures) when map_size(Pending) =:= 0 ->
@@ -122,7 +126,8 @@ await_any(Pending, Failures) ->
                 {ok, Value} ->
                     beamtalk_result:ok(Value);
                 {error, Exception} ->
-                    {Position, Left} = maps:take(Monitor, Pending),
+                    {{_, Position}, Left} = maps:take(Monitor, Pending),
+                    beamtalk_actor_waits:enter({any, [Pid || {Pid, _} <- maps:values(Left)]}, get('$bt_wait')),
                     await_any(Left, Failures#{Position => Exception})
             end
     end.

@@ -31,8 +31,8 @@ tables() ->
                  beamtalk_globals, beamtalk_requests | ?KEPT]]
         ++ [{beamtalk_attached_supervisors, [ordered_set]}].
 
-%% Take the lock `Key' for the calling process, waiting at most `Timeout' ms.
--spec acquire(term(), timeout()) -> ok | timeout.
+%% Take the lock `Key' for the calling process, waiting at most `Timeout' ms, and not for one that waits for this process.
+-spec acquire(term(), timeout()) -> ok | timeout | deadlock.
 acquire(Key, Timeout) ->
     Deadline = case Timeout of
         infinity -> infinity;
@@ -52,24 +52,30 @@ wait(Key, Id, Deadline) ->
         infinity -> infinity;
         _ -> max(0, Deadline - erlang:monotonic_time(millisecond))
     end,
-    try gen_server:call(?MODULE, {wait, Key, Id, self()}, Left)
-    catch
-        exit:{timeout, _} -> cancel(Key, Id);
-        exit:_ when Left =:= 0 -> timeout;
-        exit:_ ->
+    Asked = case whereis(?MODULE) of
+        undefined -> down;
+        Registry -> beamtalk_actor_waits:ask(Registry, {wait, Key, Id, self()}, {lock, Key}, Left)
+    end,
+    case Asked of
+        {answer, ok} -> ok;
+        down when Left =:= 0 -> timeout;
+        down ->
             receive after 1 -> ok end,
             case ets:lookup(?LOCKS, Key) of
                 [{_, Id, _, _}] -> ok;
                 _ -> acquire(Key, Id, Deadline)
-            end
+            end;
+        GaveUp -> cancel(Key, Id, GaveUp)
     end.
 
-cancel(Key, Id) ->
-    try gen_server:call(?MODULE, {cancel, Key, Id}, infinity)
+cancel(Key, Id, GaveUp) ->
+    try gen_server:call(?MODULE, {cancel, Key, Id}, infinity) of
+        ok -> ok;
+        timeout -> GaveUp
     catch exit:_ ->
         case ets:lookup(?LOCKS, Key) of
             [{_, Id, _, _}] -> ok;
-            _ -> timeout
+            _ -> GaveUp
         end
     end.
 

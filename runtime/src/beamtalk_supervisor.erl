@@ -10,6 +10,11 @@
 -export([start_nested/1, start_worker/3, start_dynamic/2]).
 -export([init/1]).
 
+%% How long a message to a supervisor waits, as with actors.
+-define(TIMEOUT, 5000).
+%% A child of a DynamicSupervisor has this time to end.
+-define(SHUTDOWN, 5000).
+
 -type class_object() :: {beamtalk_object, atom(), module(), atom()}.
 -type handle() :: {beamtalk_supervisor, atom(), module(), pid()}.
 
@@ -34,7 +39,7 @@
 %% when a session does. A failing start sends no exit signal.
 start(Class) ->
     Trapping = process_flag(trap_exit, true),
-    Result = supervisor:start_link({local, registered_name(Class)}, ?MODULE, Class),
+    Result = start_process(Class),
     case Result of
         {ok, Pid} ->
             get('$bt_session') =:= undefined orelse unlink(Pid);
@@ -42,6 +47,12 @@ start(Class) ->
     end,
     process_flag(trap_exit, Trapping),
     Result.
+
+%% What the supervisor starts is part of what this process does, which waits for it.
+start_process(Class) ->
+    beamtalk_actor:starting(fun(Chain) ->
+        supervisor:start_link({local, registered_name(Class)}, ?MODULE, {Class, Chain})
+    end).
 
 initialized(Self, Handle) ->
     try beamtalk_dispatch:send(Self, 'initialize:', Handle) of
@@ -75,9 +86,10 @@ cause(Reason) -> Reason.
 registered_name(Class) ->
     binary_to_atom(<<"beamtalk_supervisor_", (atom_to_binary(Class))/binary>>).
 
--spec init(atom()) -> {ok, {supervisor:sup_flags(), [supervisor:child_spec()]}}.
-init(Class) ->
+-spec init({atom(), [{pid(), term()}]}) -> {ok, {supervisor:sup_flags(), [supervisor:child_spec()]}}.
+init({Class, Chain}) ->
     Self = beamtalk_class:named(Class),
+    put('$bt_chain', Chain),
     put('$bt_supervisor', {beamtalk_supervisor, Class, element(3, Self), self()}),
     Ask = fun(Selector) -> beamtalk_dispatch:send(Self, Selector) end,
     Limits = #{intensity => Ask(maxRestarts), period => Ask(restartWindow)},
@@ -118,12 +130,12 @@ supervisor_spec(Class) ->
 
 dynamic_spec({beamtalk_object, _, _, Name} = Class) ->
     #{id => Name, start => {?MODULE, start_dynamic, [Name]},
-      restart => beamtalk_dispatch:send(Class, supervisionPolicy), shutdown => 5000, type => worker}.
+      restart => beamtalk_dispatch:send(Class, supervisionPolicy), shutdown => ?SHUTDOWN, type => worker}.
 
 -spec start_nested(atom()) -> {ok, pid()} | {error, term()}.
 start_nested(Class) ->
     Self = beamtalk_class:named(Class),
-    case supervisor:start_link({local, registered_name(Class)}, ?MODULE, Class) of
+    case start_process(Class) of
         {ok, Pid} ->
             Handle = {beamtalk_supervisor, Class, element(3, Self), Pid},
             spawn(fun() -> beamtalk_dispatch:send(Self, 'initialize:', Handle) end),
@@ -189,9 +201,17 @@ children(Self) -> [Id || {Id, Pid, _, _} <- running(Self, children), is_pid(Pid)
 count(Self) -> length([Pid || {_, Pid, _, _} <- running(Self, count), is_pid(Pid)]).
 
 %% Children in the order they were started; raises `stale_handle'.
-running({_, Class, _, Pid}, Selector) ->
-    try lists:reverse(supervisor:which_children(Pid))
-    catch exit:_ -> erlang:error(stale(Class, Selector))
+running(Self, Selector) -> lists:reverse(ask(Self, Selector, which_children, ?TIMEOUT)).
+
+%% A request as the functions of `supervisor' make it, which would wait for ever.
+ask({_, Class, _, Pid}, Selector, Request, Timeout) ->
+    case beamtalk_actor_waits:ask(Pid, Request, Pid, Timeout) of
+        {answer, Answer} -> Answer;
+        down -> erlang:error(stale(Class, Selector));
+        deadlock -> beamtalk_actor:deadlock(Class, Selector);
+        timeout ->
+            beamtalk_error:raise(timeout, Class, Selector,
+                <<"The supervisor did not respond within the timeout period. It may be starting a child that is slow">>)
     end.
 
 stale(Class, Selector) ->
@@ -208,9 +228,10 @@ stale(Class, Selector) ->
     end).
 
 -spec 'terminate:'(handle(), term()) -> map().
-'terminate:'({_, Name, _, Pid} = Self, Class) ->
+'terminate:'({_, Name, _, _} = Self, Class) ->
     result(fun() ->
-        [case supervisor:terminate_child(Pid, Id) of
+        %% Each child has the time its specification gives it.
+        [case ask(Self, 'terminate:', {terminate_child, Id}, infinity) of
              ok -> nil;
              {error, not_found} -> nil;
              {error, Reason} -> terminate_failed(Name, 'terminate:', Reason)
@@ -237,9 +258,9 @@ handle_of(Pid) ->
 startChild(Self) -> 'startChild:'(Self, #{}).
 
 -spec 'startChild:'(handle(), term()) -> map().
-'startChild:'({_, Class, _, Pid}, Slots) ->
+'startChild:'({_, Class, _, _} = Self, Slots) ->
     result(fun() ->
-        try supervisor:start_child(Pid, [beamtalk_cell:freeze(Slots)]) of
+        case ask(Self, 'startChild:', {start_child, [beamtalk_cell:freeze(Slots)]}, ?TIMEOUT) of
             {ok, Child} ->
                 {_, _, _, Name} = beamtalk_dispatch:send(beamtalk_class:named(Class), childClass),
                 beamtalk_announcer:system_event('SupervisionChildAdded',
@@ -253,21 +274,20 @@ startChild(Self) -> 'startChild:'(Self, #{}).
                 end,
                 erlang:error(beamtalk_error:new(child_start_failed, Class, 'startChild:', undefined,
                                                 Hint, #{reason => Cause}))
-        catch exit:_ -> erlang:error(stale(Class, 'startChild:'))
         end
     end).
 
 -spec 'terminateChild:'(handle(), term()) -> map().
-'terminateChild:'({_, Class, _, Pid}, Child) ->
+'terminateChild:'({_, Class, _, _} = Self, Child) ->
     result(fun() ->
         Target = case Child of
             {beamtalk_object, _, _, X} when not is_atom(X) -> beamtalk_actor:resolve(X);
             _ -> beamtalk_error:type_error(Class, 'terminateChild:', <<"The argument must be an actor">>)
         end,
-        try Target =:= undefined orelse supervisor:terminate_child(Pid, Target) of
+        case Target =:= undefined
+             orelse ask(Self, 'terminateChild:', {terminate_child, Target}, ?TIMEOUT + ?SHUTDOWN) of
             {error, Reason} when Reason =/= not_found -> terminate_failed(Class, 'terminateChild:', Reason);
             _ -> nil
-        catch exit:_ -> erlang:error(stale(Class, 'terminateChild:'))
         end
     end).
 
@@ -276,13 +296,26 @@ terminate_failed(Class, Selector, Reason) ->
     beamtalk_error:raise(terminate_failed, Class, Selector, undefined,
                          beamtalk_display:native(Reason), #{reason => Reason}).
 
-%% Children end in reverse order; an ended supervisor is fine.
+%% Children end in reverse order, each in the time its specification gives it; an ended supervisor is fine. One that does
+%% not answer would not end either.
 -spec stop(handle()) -> nil.
-stop({_, _, _, Pid}) ->
-    try gen_server:stop(Pid, normal, infinity)
-    catch exit:_ -> ok
-    end,
-    nil.
+stop({_, Class, _, Pid} = Self) ->
+    try running(Self, stop) of
+        _ ->
+            Monitor = erlang:monitor(process, Pid),
+            spawn(fun() ->
+                try gen_server:stop(Pid, normal, infinity)
+                catch exit:_ -> ok
+                end
+            end),
+            Outcome = receive {'DOWN', Monitor, _, _, _} -> down
+                      after beamtalk_actor_waits:soon(infinity) -> beamtalk_actor_waits:wait(Pid, Monitor, infinity)
+                      end,
+            erlang:demonitor(Monitor, [flush]),
+            Outcome =:= down orelse beamtalk_actor:deadlock(Class, stop),
+            nil
+    catch error:#{error := {_, stale_handle, _, _, _, _, _}} -> nil
+    end.
 
 %% Misuse raises; what the caller must expect is a Result.
 result(Body) ->

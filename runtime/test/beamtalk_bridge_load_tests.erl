@@ -46,7 +46,7 @@ failed_actors_keep_code_and_state_test() ->
     Bad = [{on, "false"}, {bad, "error(later)"}],
     Wanting = fun(Answer) ->
         #{methods := Methods} = Spec = Lamp(Bad, Answer),
-        Spec#{methods := [{bad, 0, "fun(_) -> beamtalk_actor:get_field(bad) end"} | Methods]}
+        Spec#{methods := [{bad, 0, "fun(_) -> beamtalk_actor:get_field(bad) end"}, {value, 0, "fun(_) -> 1 end"} | Methods]}
     end,
     {ok, _} = load([Base("1"), Lamp(Good, "1")]),
     Old = ?D:send(beamtalk_class:named('FormerLamp'), spawn),
@@ -58,7 +58,13 @@ failed_actors_keep_code_and_state_test() ->
     [begin
          ?assertMatch({ok, #{<<"migration_failures">> := [_]}}, load([Base(N), Wanting(N)])),
          ?assertEqual([1, 1, 1, 1], Says(Old)),
-         ?assertError(#{error := {beamtalk_error, does_not_understand, _, bad, _, _, _}}, ?D:send(Old, bad))
+         ?assertError(#{error := {beamtalk_error, does_not_understand, _, bad, _, _, _}}, ?D:send(Old, bad)),
+         %% It is told why, and not to send what it just did not understand.
+         [?assertEqual({<<"FormerLamp does not understand '", (atom_to_binary(Selector))/binary, "'">>,
+                        <<"This actor still runs FormerLamp as it was before, since the default of a new slot failed: "
+                          "define the class again with one that does not, and the actor follows">>},
+                       beamtalk_error_words:told(beamtalk_support:catch_error(fun() -> ?D:send(Old, Selector) end)))
+          || Selector <- [bad, value]]
      end || N <- ["3", "4", "5", "6"]],
     {ok, #{<<"migration_failures">> := []}} = load([Lamp(Good, "7")]),
     ?assertEqual([7, 7, 6, 6], Says(Old)),

@@ -57,3 +57,14 @@ cases() ->
       fun() -> beamtalk_cell:read(beamtalk_cell:session(x2)) end},
      {"indexes", {<<"'at:' on String: there is no index 10, the size is 3">>, nil}, fun() -> beamtalk_string:'at:'(<<"abc">>, 10) end},
      {"indexes of lists", {<<"'at:' on List: there is no index 0, the size is 2">>, nil}, fun() -> beamtalk_list:'at:'([1, 2], 0) end}].
+
+%% A class that got the method after the message was sent.
+never_the_same_selector_test() ->
+    beamtalk_support:start(),
+    Spec = #{name => 'Latecomer', superclass => 'Object', kind => object},
+    Class = beamtalk_support:define(Spec),
+    Exception = beamtalk_support:catch_error(fun() -> beamtalk_dispatch:send(Class, arrive) end),
+    beamtalk_support:define(Spec#{class_methods => [{arrive, 0, "fun(_) -> nil end"}]}),
+    ?assertEqual({<<"Latecomer class does not understand 'arrive'">>,
+                  <<"Check the spelling, or ask: Latecomer class respondsTo: #arrive">>},
+                 beamtalk_error_words:told(Exception)).

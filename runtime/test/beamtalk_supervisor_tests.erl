@@ -13,6 +13,8 @@ setup() ->
                                                ", restart => permanent, shutdown => 5000, type => worker}} end"}]}),
     beamtalk_support:define(#{name => 'Failing', superclass => 'Worker', kind => actor,
         methods => [{initialize, 0, "fun(_) -> beamtalk_error:signal('Error', <<\"no luck\">>) end"}]}),
+    beamtalk_support:define(#{name => 'Curious', superclass => 'Worker', kind => actor,
+        methods => [{initialize, 0, "fun(_) -> case persistent_term:get(curious, nil) of nil -> nil; Hook -> Hook() end end"}]}),
     beamtalk_support:define(#{name => 'Spec', superclass => 'Value', kind => value,
         methods => [{childSpec, 0, "fun(#{spec := S}) -> S end"}]}),
     Common = [{maxRestarts, 0, "fun(_) -> 10 end"}, {restartWindow, 0, "fun(_) -> 60 end"},
@@ -24,11 +26,28 @@ setup() ->
         class_methods => [{children, 0, "fun(_) -> [beamtalk_class:named('Worker'), beamtalk_class:named('Pool')] end"}]}),
     beamtalk_support:define(#{name => 'BadApp', superclass => 'Supervisor', kind => object,
         class_methods => [{children, 0, "fun(_) -> [beamtalk_class:named('Failing')] end"}]}),
+    beamtalk_support:define(#{name => 'CuriousApp', superclass => 'Supervisor', kind => object,
+        class_methods => [{children, 0, "fun(_) -> [beamtalk_class:named('Curious')] end"}]}),
+    beamtalk_support:define(#{name => 'OuterApp', superclass => 'Supervisor', kind => object,
+        class_methods => [{children, 0, "fun(_) -> [beamtalk_class:named('CuriousApp')] end"}]}),
+    beamtalk_support:define(#{name => 'Asker', superclass => 'Actor', kind => actor,
+        methods => [{n, 0, "fun(_) -> 1 end"}, {'run:', 1, "fun(_, B) -> B() end"}]}),
+    beamtalk_support:define(#{name => 'Slow', superclass => 'Worker', kind => actor,
+        methods => [{'terminate:', 1, "fun(_, _) -> receive after 3000 -> nil end end"}]}),
+    beamtalk_support:define(#{name => 'SlowToo', superclass => 'Slow', kind => actor}),
+    beamtalk_support:define(#{name => 'SlowApp', superclass => 'Supervisor', kind => object,
+        class_methods => [{children, 0, "fun(_) -> [beamtalk_class:named('Slow'), beamtalk_class:named('SlowToo')] end"}]}),
+    beamtalk_support:define(#{name => 'CuriousPool', superclass => 'DynamicSupervisor', kind => object,
+        class_methods => [{childClass, 0, "fun(_) -> beamtalk_class:named('Curious') end"}]}),
     beamtalk_support:define(#{name => 'Pool', superclass => 'DynamicSupervisor', kind => object,
         class_methods => [{childClass, 0, "fun(_) -> beamtalk_class:named('Worker') end"}]}).
 
 supervisor_test_() ->
-    {setup, fun setup/0, [{"life of a tree", fun tree/0}, {"a failing start", fun failing/0}, {"dynamic children", fun dynamic/0}]}.
+    {setup, fun setup/0, [{"life of a tree", fun tree/0}, {"a failing start", fun failing/0}, {"dynamic children", fun dynamic/0},
+                           {"a child that asks its supervisor while it starts", fun asking_back/0},
+                           {"a child that asks who had it started", fun asking_the_starter/0},
+                           {inparallel, [{"a supervisor that is busy", {timeout, 60, fun busy/0}},
+                                         {"children that end slowly", {timeout, 60, fun slow_ends/0}}]}]}.
 
 app() -> beamtalk_class:named('App').
 
@@ -84,3 +103,59 @@ dynamic() ->
     beamtalk_supervisor:stop(Pool),
     #{isOk := false, errReason := Stale} = beamtalk_supervisor:startChild(Pool),
     ?assertEqual(stale_handle, beamtalk_error:field(Stale, kind)).
+
+%% Every message to it, from children of it and of one below it.
+asking_back() ->
+    Requests = [fun beamtalk_supervisor:count/1, fun beamtalk_supervisor:children/1, fun beamtalk_supervisor:stop/1,
+                fun(Self) -> unwrap(beamtalk_supervisor:'which:'(Self, beamtalk_class:named('Worker'))) end,
+                fun(Self) -> unwrap(beamtalk_supervisor:'terminate:'(Self, beamtalk_class:named('Worker'))) end],
+    [begin
+         Class = beamtalk_class:named(Name),
+         persistent_term:put(curious, fun() -> Request(beamtalk_supervisor:'class current'(beamtalk_class:named(Asked))) end),
+         #{isOk := false, errReason := E} = beamtalk_supervisor:'class supervise'(Class),
+         ?assertMatch({_, _}, binary:match(beamtalk_error:field(E, hint), <<"deadlock_detected">>)),
+         ?assertEqual(nil, beamtalk_supervisor:'class current'(Class))
+     end || Request <- Requests, {Name, Asked} <- [{'CuriousApp', 'CuriousApp'}, {'OuterApp', 'OuterApp'}]],
+    persistent_term:erase(curious).
+
+unwrap(#{isOk := false, errReason := E}) -> error(E).
+
+asking_the_starter() ->
+    Pool = beamtalk_class:named('CuriousPool'),
+    App = beamtalk_class:named('CuriousApp'),
+    #{okValue := Running} = beamtalk_supervisor:'class supervise'(Pool),
+    [begin
+         {_, _, _, Pid} = Starter = ?D:send(beamtalk_class:named('Asker'), spawn),
+         unlink(Pid),
+         persistent_term:put(curious, fun() -> beamtalk_actor:send(Starter, n, [], infinity) end),
+         #{isOk := false, errReason := E} = beamtalk_actor:send(Starter, 'run:', [Start], infinity),
+         ?assertMatch({_, _}, binary:match(beamtalk_error:field(E, hint), <<"deadlock_detected">>)),
+         beamtalk_support:stop_all([Starter])
+     end || Start <- [fun() -> beamtalk_supervisor:startChild(Running) end,
+                      fun() -> beamtalk_supervisor:'class supervise'(App) end]],
+    persistent_term:erase(curious),
+    beamtalk_supervisor:stop(Running).
+
+%% It starts a child that is not ready for longer than a message waits.
+busy() ->
+    Test = self(),
+    #{okValue := Pool} = beamtalk_supervisor:'class supervise'(beamtalk_class:named('CuriousPool')),
+    persistent_term:put(curious, fun() -> Test ! {starts, self()}, receive go -> ok end end),
+    Requests = [fun() -> beamtalk_supervisor:count(Pool) end, fun() -> beamtalk_supervisor:stop(Pool) end,
+                fun() -> unwrap(beamtalk_supervisor:startChild(Pool)) end],
+    spawn(fun() -> beamtalk_supervisor:startChild(Pool) end),
+    Child = receive {starts, Pid} -> Pid end,
+    Callers = [spawn_monitor(fun() ->
+                   exit({kind, beamtalk_error:field(beamtalk_support:catch_error(Request), kind)})
+               end) || Request <- Requests],
+    Kinds = [receive {'DOWN', Monitor, _, _, {kind, Kind}} -> Kind end || {_, Monitor} <- Callers],
+    ?assertEqual([timeout, timeout, timeout], Kinds),
+    persistent_term:erase(curious),
+    Child ! go,
+    ?assertEqual(nil, beamtalk_supervisor:stop(Pool)).
+
+%% The limit is for an answer; an end takes the time that the children have for it.
+slow_ends() ->
+    #{okValue := App} = beamtalk_supervisor:'class supervise'(beamtalk_class:named('SlowApp')),
+    ?assertEqual(nil, beamtalk_supervisor:stop(App)),
+    ?assertEqual(nil, beamtalk_supervisor:'class current'(beamtalk_class:named('SlowApp'))).
