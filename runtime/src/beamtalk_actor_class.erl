@@ -343,10 +343,12 @@ ask_to_stop(_, Pid) ->
     end).
 
 -spec kill(handle()) -> ok.
-kill({_, _, _, Target} = Actor) ->
+kill({_, Class, _, Target} = Actor) ->
     case beamtalk_actor:resolve(Target) of
         undefined -> ok;
-        Pid -> await_end(Actor, Pid, kill, fun() -> exit(Pid, kill) end)
+        Pid ->
+            beamtalk_tracing:killed(Pid, Class),
+            await_end(Actor, Pid, kill, fun() -> exit(Pid, kill) end)
     end.
 
 await_end({_, Class, _, _}, Pid, Selector, Ask) ->

@@ -74,6 +74,8 @@ cause({shutdown, Reason}) -> cause(Reason);
 cause({failed_to_start_child, _, Reason}) -> cause(Reason);
 cause({beamtalk_start, Exception}) -> cause(Exception);
 cause({bad_return, {_, init, {'EXIT', {Reason, _}}}}) -> cause(Reason);
+%% What the supervisor's own methods raise.
+cause({#{error := _} = Exception, Stack}) when is_list(Stack) -> Exception;
 cause(Reason) -> Reason.
 
 -spec 'class current'(class_object()) -> handle() | nil.

@@ -13,7 +13,7 @@
          'class slowMethods:'/2, 'class hotMethods:'/2, 'class errorMethods:'/2,
          'class bottlenecks:'/2, 'class healthFor:'/2, 'class systemHealth'/1, 'class maxEvents'/1,
          'class maxEvents:'/2]).
--export([record/6, started/2, stopped/3, is_stopped/2, flush/0]).
+-export([record/6, started/2, stopped/3, killed/2, is_stopped/2, flush/0]).
 -export([start_link/0, tables/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
@@ -29,6 +29,8 @@
 -define(PRUNE_PAUSE, 2000).
 %% When the aggregates were dropped.
 -define(CLEARED, {?MODULE, cleared}).
+%% In the place of a selector: the actor was there when the aggregates were dropped, and its start with them.
+-define(EARLIER, '$bt_earlier').
 
 %% `calls' to `max' are positions the counters are updated at.
 -record(row, {key :: {pid(), atom(), atom()} | pruning | '_' | '$1', calls = 0, ok = 0, errors = 0, timeouts = 0,
@@ -125,7 +127,8 @@ merge(#row{key = Key, calls = Calls, ok = Ok, errors = Errors, timeouts = Timeou
     end.
 
 %% The start of an actor, told by the actor itself. Nothing is written for it unless events are captured: the row of a
-%% live actor is made when somebody asks (`with_starts/1'), the row of one that ends when it ends.
+%% live actor is made when somebody asks (`with_starts/1'), the row of one that ends when it ends. One that was killed has
+%% told nothing: it has started if there are rows of it.
 -spec started(pid(), atom()) -> integer().
 started(Pid, Class) ->
     case persistent_term:get(?SETTINGS, none) of
@@ -145,6 +148,22 @@ stopped(Pid, Class, Started) ->
     end,
     limit_rows().
 
+%% The actor is about to be killed.
+-spec killed(pid(), atom()) -> ok.
+killed(Pid, Class) ->
+    case has_start(Pid, Class) andalso is_process_alive(Pid) andalso not ets:member(?MODULE, {Pid, Class, ?EARLIER})
+         andalso ets:insert_new(?MODULE, start_row(Pid, Class)) of
+        true -> limit_rows();
+        false -> ok
+    end.
+
+%% Native processes tell no start.
+has_start(Pid, Class) ->
+    node(Pid) =:= node() andalso case beamtalk_dispatch:info(Class) of
+        #{native := Native} -> Native =:= nil;
+        none -> true
+    end.
+
 start_row(Pid, Class) -> #row{key = {Pid, Class, start}, calls = 1, ok = 1}.
 
 cleared_at() -> persistent_term:get(?CLEARED, beginning()).
@@ -152,13 +171,20 @@ cleared_at() -> persistent_term:get(?CLEARED, beginning()).
 %% Before every monotonic time.
 beginning() -> -(1 bsl 63).
 
-with_starts(Rows) ->
-    Known = maps:from_list([{Key, true} || #row{key = {_, _, start} = Key} <- Rows]),
+with_starts(All) ->
+    Known = maps:from_list([{{Pid, Class}, true} || #row{key = {Pid, Class, Selector}} <- All,
+                                                    Selector =:= start orelse Selector =:= ?EARLIER]),
+    Rows = [Row || #row{key = {_, _, Selector}} = Row <- All, Selector =/= ?EARLIER],
     Cleared = cleared_at(),
-    [start_row(Pid, Class)
-     || Pid <- processes(), {dictionary, Dictionary} <- [process_info(Pid, dictionary)],
-        {'$bt_started', {Class, Started}} <- Dictionary, Started > Cleared,
-        not is_map_key({Pid, Class, start}, Known)] ++ Rows.
+    Live = [{Pid, Class} || {Pid, Class, Started} <- live(), Started > Cleared],
+    Killed = [Actor || {Pid, Class} = Actor <- lists:usort([{Pid, Class} || #row{key = {Pid, Class, _}} <- Rows]),
+                       not is_map_key(Actor, Known), has_start(Pid, Class), not is_process_alive(Pid)],
+    [start_row(Pid, Class) || {Pid, Class} = Actor <- lists:usort(Live ++ Killed), not is_map_key(Actor, Known)] ++ Rows.
+
+%% The live actors that tell their start.
+live() ->
+    [{Pid, Class, Started} || Pid <- processes(), {dictionary, Dictionary} <- [process_info(Pid, dictionary)],
+                              {'$bt_started', {Class, Started}} <- Dictionary].
 
 %% Too many rows: the server forgets actors that have ended, at most once in a while.
 limit_rows() ->
@@ -240,9 +266,12 @@ settings() ->
 -spec 'class clear'(term()) -> nil.
 'class clear'(_Class) ->
     erase(?KEPT),
-    persistent_term:put(?CLEARED, erlang:monotonic_time()),
+    Now = erlang:monotonic_time(),
+    persistent_term:put(?CLEARED, Now),
     ets:delete_all_objects(?MODULE),
     ets:delete_all_objects(?EVENTS),
+    ets:insert(?MODULE, [#row{key = {Pid, Class, ?EARLIER}} || {Pid, Class, Started} <- live(), Started =< Now]),
+    limit_rows(),
     nil.
 
 %%% Events

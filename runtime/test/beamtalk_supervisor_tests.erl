@@ -39,6 +39,8 @@ setup() ->
         class_methods => [{children, 0, "fun(_) -> [beamtalk_class:named('Slow'), beamtalk_class:named('SlowToo')] end"}]}),
     beamtalk_support:define(#{name => 'CuriousPool', superclass => 'DynamicSupervisor', kind => object,
         class_methods => [{childClass, 0, "fun(_) -> beamtalk_class:named('Curious') end"}]}),
+    beamtalk_support:define(#{name => 'LostApp', superclass => 'Supervisor', kind => object,
+        class_methods => [{children, 0, "fun(_) -> [beamtalk_class:named('NoSuchWorker')] end"}]}),
     beamtalk_support:define(#{name => 'Pool', superclass => 'DynamicSupervisor', kind => object,
         class_methods => [{childClass, 0, "fun(_) -> beamtalk_class:named('Worker') end"}]}).
 
@@ -87,6 +89,8 @@ failing() ->
     #{isOk := false, errReason := E} = beamtalk_supervisor:'class supervise'(beamtalk_class:named('BadApp')),
     ?assertEqual(supervisor_start_failed, beamtalk_error:field(E, kind)),
     ?assertMatch({_, _}, binary:match(beamtalk_error:field(E, hint), <<"no luck">>)),
+    #{isOk := false, errReason := Lost} = beamtalk_supervisor:'class supervise'(beamtalk_class:named('LostApp')),
+    ?assertEqual(<<"The supervisor could not start: Class 'NoSuchWorker' not found">>, beamtalk_error:field(Lost, hint)),
     receive {'EXIT', _, _} = Exit -> error(Exit) after 20 -> ok end.
 
 dynamic() ->

@@ -1,0 +1,67 @@
+-module(beamtalk_tracing_tests).
+-include("assertions.hrl").
+
+-define(D, beamtalk_dispatch).
+
+setup() ->
+    beamtalk_support:start(),
+    beamtalk_support:define(#{name => 'Traced', superclass => 'Actor', kind => actor,
+        methods => [{ping, 0, "fun(_) -> pong end"}, {die, 0, "fun(_) -> exit(burnt) end"}]}).
+
+traced() ->
+    {_, _, _, Pid} = Actor = ?D:send(beamtalk_class:named('Traced'), spawn),
+    unlink(Pid),
+    Actor.
+
+start_test_() ->
+    {setup, fun setup/0,
+     [{"a start is told however an actor ends", fun ends/0},
+      {"what was dropped does not come back", fun dropped/0}]}.
+
+selectors(Actor) -> maps:keys(beamtalk_tracing:'class statsFor:'(nil, Actor)).
+
+has_start(Actor) -> lists:member(<<"start">>, selectors(Actor)).
+
+%% Ways to end, with a message before and without. An exit signal to one that was never asked leaves nothing.
+ways() ->
+    [{stop, fun beamtalk_actor_class:stop/1, [asked, unasked]},
+     {kill, fun beamtalk_actor_class:kill/1, [asked, unasked]},
+     {die, fun(Actor) -> catch ?D:send(Actor, die) end, [asked, unasked]},
+     {killed_by_others, fun(Actor) -> exited(Actor, kill) end, [asked]},
+     {signal, fun(Actor) -> exited(Actor, burnt) end, [asked]}].
+
+exited({_, _, _, Pid}, Reason) ->
+    Monitor = monitor(process, Pid),
+    exit(Pid, Reason),
+    receive {'DOWN', Monitor, _, _, _} -> ok end.
+
+ask(Actor, asked) -> pong = ?D:send(Actor, ping);
+ask(_, unasked) -> ok.
+
+ends() ->
+    [begin
+         Actor = traced(),
+         ask(Actor, Asked),
+         ?assertEqual({Way, Asked, true}, {Way, Asked, has_start(Actor)}),
+         End(Actor),
+         ?assertEqual({Way, Asked, true}, {Way, Asked, has_start(Actor)}),
+         #{<<"start">> := #{<<"calls">> := 1}} = beamtalk_tracing:'class statsFor:'(nil, Actor)
+     end || {Way, End, Cases} <- ways(), Asked <- Cases].
+
+dropped() ->
+    [begin
+         Actor = traced(),
+         ask(Actor, Before),
+         beamtalk_tracing:'class clear'(nil),
+         ?assertEqual([], selectors(Actor)),
+         ask(Actor, After),
+         End(Actor),
+         ?assertEqual({Way, Before, After, false}, {Way, Before, After, has_start(Actor)})
+     end || {Way, End, _} <- ways(), Before <- [asked, unasked], After <- [asked, unasked]],
+    Ended = traced(),
+    ask(Ended, asked),
+    beamtalk_actor_class:kill(Ended),
+    beamtalk_tracing:'class clear'(nil),
+    ?assertEqual([], selectors(Ended)),
+    beamtalk_actor_class:kill(Ended),
+    ?assertEqual([], selectors(Ended)).
