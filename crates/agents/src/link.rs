@@ -23,6 +23,7 @@ use tokio::sync::Semaphore;
 
 use door::Door;
 pub use door::{DoorRules, DoorSettings};
+use known::TRANSCRIPT_BYTES;
 pub(crate) use known::{ClassText, Known, bare};
 pub(crate) use tell::entry_line;
 
@@ -164,17 +165,25 @@ impl Link {
             known: Known::new(self.ages.clone()),
             signal: Signal::default(),
         });
-        let last = self.read_transcript(&live).await?;
+        // What it cannot tell of before is no reason to do without the rest.
+        let last = match self.read_transcript(&live).await {
+            Ok(last) => Some(last),
+            Err(Failure::Told(error)) => {
+                tracing::warn!(message = error.message, "the Transcript of before is not known");
+                None
+            }
+            Err(failure) => return Err(failure.into()),
+        };
         let channels = vec![
             Channel::Transcript,
             Channel::Classes,
             Channel::Actors,
             Channel::Workspace,
         ];
-        let since = [(Channel::Transcript.name().to_owned(), last)].into();
+        let since = last.map(|last| [(Channel::Transcript.name().to_owned(), last)].into());
         let request = Subscribe {
             channels,
-            since: Some(since),
+            since,
             ..Subscribe::default()
         };
         live.ask(&request).await?;
@@ -199,9 +208,10 @@ impl Link {
         })
     }
 
-    /// What was written before we came; the number of the last entry.
-    async fn read_transcript(&self, live: &Live) -> Result<u64, Refusal> {
+    /// What was written before we came, as much as is kept of it; the number of the last entry.
+    async fn read_transcript(&self, live: &Live) -> Result<u64, Failure> {
         let mut pages = Vec::new();
+        let mut bytes = 0;
         let mut before = None;
         loop {
             let request = Transcript {
@@ -212,8 +222,9 @@ impl Link {
             let page = live.ask(&request).await?;
             before = page.entries.first().map(|entry| entry.seq);
             let is_last = before.is_none_or(|seq| seq <= page.first);
+            bytes += page.entries.iter().map(|entry| entry.text.len()).sum::<usize>();
             pages.push(page.entries);
-            if is_last {
+            if is_last || bytes >= TRANSCRIPT_BYTES {
                 break;
             }
         }

@@ -16,6 +16,8 @@ use crate::tools::{self, Context};
 
 /// Classes on a page of the list.
 const PAGE: usize = 100;
+/// Lines of the Transcript.
+const TRANSCRIPT_LINES: u64 = 1_000;
 /// The longest text.
 const TEXT_BYTES: usize = 256 * 1024;
 const DOC_TIME_MS: u64 = 3_600_000;
@@ -348,15 +350,13 @@ pub(crate) async fn content<H: Host>(
             Err(_) => return Ok(None),
         },
         ["transcript"] => {
-            let request = requests::Transcript {
-                limit: Some(tools::TRANSCRIPT_ENTRIES),
-                ..requests::Transcript::default()
+            let last = tools::last_lines(host, TRANSCRIPT_LINES, TEXT_BYTES).await?;
+            let mark = if last.is_cut {
+                "[earlier lines were left out]\n"
+            } else {
+                ""
             };
-            let answer = host.ask(&request).await?.answer;
-            live(
-                "text/plain",
-                tools::last_lines(&answer, tools::TRANSCRIPT_ENTRIES),
-            )
+            live("text/plain", format!("{mark}{}", last.text))
         }
         ["tests", "last"] => {
             let last = session.common.last_tests.borrow().clone();

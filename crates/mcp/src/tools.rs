@@ -31,7 +31,7 @@ pub(crate) use actors::{actor_place, actor_value};
 pub(crate) use agents::flushed;
 pub(crate) use changes::{change_values, pending_diff};
 pub(crate) use classes::{class_source, head_source, method};
-pub(crate) use evaluation::{TRANSCRIPT_ENTRIES, last_lines};
+pub(crate) use evaluation::last_lines;
 pub(crate) use table::{Class, TOOLS, Tool};
 
 /// Sessions of agents that are started in so much time.

@@ -107,6 +107,14 @@ macro_rules! operations {
                     $(Self::$request => $request::FIELDS,)*
                 }
             }
+
+            /// Whether an object has every field that an answer to this operation must have.
+            pub fn is_answer(self, object: &serde_json::Map<String, serde_json::Value>) -> bool {
+                let object = serde_json::Value::Object(object.clone());
+                match self {
+                    $(Self::$request => serde_json::from_value::<$answer>(object).is_ok(),)*
+                }
+            }
         }
 
         /// Any request.

@@ -226,7 +226,7 @@ async fn answer(
         }
     }
     if text.len() > limits::OUTBOUND_FRAME {
-        text = cut(&call.id, &session, &text);
+        text = cut(&call, &session, &text);
     }
     match &sink {
         Sink::Kept { session, id } => session.deliver(id, &text, true).await,
@@ -300,11 +300,26 @@ async fn question(
     }
 }
 
-/// An answer that is too long keeps its short fields and says so.
-fn cut(id: &str, session: &str, text: &str) -> String {
+/// An answer that is too long keeps its short fields and says so. Where a field is long that every such answer has, it is
+/// an error: nobody could read the rest.
+fn cut(call: &Call, session: &str, text: &str) -> String {
     let mut fields: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
     fields.retain(|key, value| key != "status" && value.to_string().len() <= limits::EVAL_TEXT);
-    let head = Head::done(id, Some(session), &[Flag::Truncated], Vec::new());
+    if !call.op.is_answer(&fields) {
+        let message = format!(
+            "the answer to '{}' has {} bytes, more than the {} of a message",
+            call.op.name(),
+            text.len(),
+            limits::OUTBOUND_FRAME
+        );
+        let hint = match call.op.access() {
+            Access::Read => "ask for less at a time",
+            Access::Execute | Access::Administer => "it was done; ask for what it did in smaller parts",
+        };
+        let error = ErrorBody::new(ErrorKind::MessageTooLarge, message).hint(hint);
+        return ops::text_of(&Head::failure(Some(&call.id), Some(session), error));
+    }
+    let head = Head::done(&call.id, Some(session), &[Flag::Truncated], Vec::new());
     fields.extend(beamtalk_wire::object(&head));
     Value::Object(fields).to_string()
 }

@@ -307,7 +307,7 @@ async fn dispatch(
         Request::AuditTrail(page) => Reply::new(audit_trail::audit_trail(workspace, page).await?),
         Request::Autoflush(wanted) => Reply::new(autoflush::switch(workspace, wanted)),
         Request::Format(code) => Reply::new(format::format(code)?),
-        Request::Transcript(of) => Reply::new(transcript::transcript(workspace, of)),
+        Request::Transcript(of) => transcript::transcript(workspace, of),
         Request::Cancel(of) => Reply::new(ValueAnswer {
             value: workspace.stops.stop(caller.connection, &of.r#for),
         }),

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use beamtalk_storage::{Directory, RotatingLog, StorageError};
 use beamtalk_wire::answers::TranscriptEntry;
-use beamtalk_wire::{Channel, Event, TranscriptEvent};
+use beamtalk_wire::{Channel, Event, TranscriptEvent, limits};
 
 /// How much is kept in memory.
 const BYTES: usize = 4 << 20;
@@ -16,8 +16,61 @@ const BYTES: usize = 4 << 20;
 const FILE: u64 = 2 << 20;
 const FILES: u32 = 31;
 const NAME: &str = "transcript";
+/// Entries that are answered at once, as JSON: they fit into a message with what else is in it.
+const PAGE: usize = limits::OUTBOUND_FRAME / 8 * 7;
+/// The longest text of an entry: as JSON it has at most six times as many bytes, and so it fits into a page.
+const ENTRY: usize = 512 << 10;
 /// What waits to be written is written at the latest when it is so much.
 const WAITING: usize = 64 << 10;
+
+/// Some entries, the newest last.
+#[derive(Default)]
+pub(crate) struct Page {
+    pub(crate) entries: Vec<TranscriptEntry>,
+    /// There was no room for all that was asked for.
+    pub(crate) is_cut: bool,
+    bytes: usize,
+}
+
+impl Page {
+    /// Add entries, the newest first, up to so many or until there is no room.
+    fn fill(&mut self, limit: usize, newest: impl Iterator<Item = TranscriptEntry>) {
+        for mut entry in newest {
+            if self.is_full(limit) {
+                return;
+            }
+            // Kept by a version that had longer ones.
+            if let Some(excess) = entry.text.len().checked_sub(ENTRY).filter(|excess| *excess > 0) {
+                entry.text.drain(..entry.text.ceil_char_boundary(excess));
+                self.is_cut = true;
+            }
+            let bytes = serde_json::to_string(&entry).map_or(0, |text| text.len() + 1);
+            if self.bytes + bytes > PAGE && !self.entries.is_empty() {
+                self.is_cut = true;
+                return;
+            }
+            self.bytes += bytes;
+            self.entries.push(entry);
+        }
+    }
+
+    fn is_full(&self, limit: usize) -> bool {
+        self.is_cut || self.entries.len() >= limit
+    }
+}
+
+/// A text as entries have it: in pieces, if it is long.
+pub(crate) fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let (piece, later) = {
+            let text = rest?;
+            text.split_at(text.floor_char_boundary(ENTRY))
+        };
+        rest = Some(later).filter(|later| !later.is_empty());
+        Some(piece)
+    })
+}
 
 #[derive(Default)]
 pub(crate) struct Told {
@@ -159,23 +212,19 @@ impl Told {
         (gap, found)
     }
 
-    /// At most `limit` entries before a number, the newest last.
-    pub(crate) fn before(
-        &mut self,
-        seq: Option<u64>,
-        limit: usize,
-        find: Option<&str>,
-    ) -> Vec<TranscriptEntry> {
+    /// At most `limit` entries before a number, and no more than fit into an answer.
+    pub(crate) fn before(&mut self, seq: Option<u64>, limit: usize, find: Option<&str>) -> Page {
         let is_meant = |entry: &TranscriptEntry| {
             seq.is_none_or(|seq| entry.seq < seq) && find.is_none_or(|find| entry.text.contains(find))
         };
+        let mut page = Page::default();
         let newest = self.entries.iter().rev().filter(|entry| is_meant(entry));
-        let mut found: Vec<TranscriptEntry> = newest.take(limit).cloned().collect();
+        page.fill(limit, newest.cloned());
         let in_memory = self.entries.front().map_or(0, |entry| entry.seq);
-        if found.len() < limit && self.file.is_some() {
+        if !page.is_full(limit) && self.file.is_some() {
             self.write();
             for (name, start) in self.starts().into_iter().rev() {
-                let Some(file) = self.file.as_ref().filter(|_| found.len() < limit) else {
+                let Some(file) = self.file.as_ref().filter(|_| !page.is_full(limit)) else {
                     break;
                 };
                 if seq.is_some_and(|seq| start >= seq) {
@@ -183,11 +232,11 @@ impl Told {
                 }
                 let older = read(file.directory(), &name).unwrap_or_default();
                 let meant = older.into_iter().rev().filter(|entry| entry.seq < in_memory);
-                found.extend(meant.filter(is_meant).take(limit - found.len()));
+                page.fill(limit, meant.filter(is_meant));
             }
         }
-        found.reverse();
-        found
+        page.entries.reverse();
+        page
     }
 }
 
@@ -229,8 +278,38 @@ mod tests {
         let (gap, later) = told.after(4, 10);
         assert_eq!((gap, later.len(), later[0].0), (None, 1, 5));
         assert_eq!(told.after(0, 2).0, Some(Event::gap(Channel::Transcript, 1, 2)));
-        assert_eq!(numbers(&told.before(Some(5), 1, None)), [4]);
-        assert_eq!(told.before(None, 10, Some("3x")).len(), 1);
+        assert_eq!(numbers(&told.before(Some(5), 1, None).entries), [4]);
+        assert_eq!(told.before(None, 10, Some("3x")).entries.len(), 1);
+    }
+
+    /// Whatever the texts are made of, a page is one message, and page by page all of it comes.
+    #[test]
+    fn a_page_has_the_newest_that_fit() {
+        for text in ["x", "\u{1}", "ä\n", "🦀"] {
+            let mut told = Told::default();
+            for piece in pieces(&text.repeat(3 * ENTRY / text.len() + 7)) {
+                assert!(piece.len() <= ENTRY);
+                told.keep(piece, None);
+            }
+            for _ in 0..20 {
+                told.keep(&text.repeat(40_000), None);
+            }
+            let (first, last) = (told.first(), told.last);
+            let (mut before, mut seen) = (None, Vec::new());
+            while before != Some(first) {
+                let page = told.before(before, 1_000, None);
+                assert!(serde_json::to_string(&page.entries).unwrap().len() < limits::OUTBOUND_FRAME);
+                before = page.entries.first().map(|entry| entry.seq);
+                assert_eq!(page.is_cut, before != Some(first));
+                seen.splice(0..0, numbers(&page.entries));
+            }
+            assert_eq!(seen, (first..=last).collect::<Vec<_>>());
+        }
+        assert_eq!(pieces("").collect::<Vec<_>>(), [""]);
+        let mut told = Told::default();
+        told.keep(&format!("{}end", "ä".repeat(ENTRY)), None);
+        let page = told.before(None, 1, None);
+        assert!(page.is_cut && page.entries[0].text.ends_with("äend") && page.entries[0].text.len() <= ENTRY);
     }
 
     /// Files have what memory has no more, whoever opens them; 64 MiB of it.
@@ -260,15 +339,15 @@ mod tests {
         let mut told = open();
         assert_eq!((told.last, told.first()), (count, first));
         assert_eq!(
-            numbers(&told.before(Some(in_memory), 2, None)),
+            numbers(&told.before(Some(in_memory), 2, None).entries),
             [in_memory - 2, in_memory - 1]
         );
         assert_eq!(
-            numbers(&told.before(Some(first + 2), 9, None)),
+            numbers(&told.before(Some(first + 2), 9, None).entries),
             [first, first + 1]
         );
         assert_eq!(
-            told.before(None, 1, Some(&format!("{} x", first + 5)))[0]
+            told.before(None, 1, Some(&format!("{} x", first + 5))).entries[0]
                 .by
                 .as_deref(),
             Some("0.1.0")

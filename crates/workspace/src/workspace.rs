@@ -367,10 +367,16 @@ impl Workspace {
     /// Send what was written to the Transcript. Who caused it is told by which of its evaluations.
     pub(crate) fn publish_text(self: &Rc<Self>, text: &str, request: Option<u64>, actor: Option<String>) {
         let by = request.and_then(|number| self.writer(number)).or(actor);
+        for piece in crate::told::pieces(text) {
+            self.publish_piece(piece, request, by.as_ref());
+        }
+    }
+
+    fn publish_piece(self: &Rc<Self>, text: &str, request: Option<u64>, by: Option<&String>) {
         let seq = {
             let mut told = self.told.borrow_mut();
             let was_waiting = told.is_waiting();
-            let seq = told.keep(text, by.clone());
+            let seq = told.keep(text, by.cloned());
             if !was_waiting && told.is_waiting() {
                 let workspace = Rc::downgrade(self);
                 tokio::task::spawn_local(async move {
@@ -387,7 +393,7 @@ impl Workspace {
                 let event = Told::Transcript(TranscriptEvent::Text {
                     text: text.to_owned(),
                     r#for: request.and_then(|number| guest.own_request(number)),
-                    by: by.clone().filter(|_| guest.session.kept.is_some()),
+                    by: by.cloned().filter(|_| guest.session.kept.is_some()),
                 });
                 // Numbers are for those who can use them.
                 let text = if guest.session.kept.is_some() {

@@ -13,7 +13,7 @@ use super::{Failure, Live, lock};
 use crate::ages::AgeWriter;
 
 /// How much of the Transcript, and how many entries of the change log, a follower may be behind.
-const TRANSCRIPT_BYTES: usize = 4 << 20;
+pub(super) const TRANSCRIPT_BYTES: usize = 4 << 20;
 const ENTRIES: usize = 1_024;
 /// Classes that are asked for before they are wanted.
 const AHEAD: usize = 24;

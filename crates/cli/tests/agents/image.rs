@@ -247,6 +247,32 @@ fn transcript_and_change_log_can_be_followed() {
     );
 }
 
+/// However much was written before, a daemon that comes then has the end of it, and all the rest of the workspace.
+#[test]
+fn a_long_transcript_does_not_keep_the_workspace_away() {
+    let world = World::new();
+    world.project("");
+    world.value("beamtalk workspace start");
+    world.check(
+        "for n in 1 2 3 4 5 6 7 8; do beamtalk eval '20 timesRepeat: [Transcript showLine: (\"x\" repeat: 40000)]' >/dev/null || exit 1; done
+         beamtalk eval 'Transcript showLine: \"end\"' > /dev/null; beamtalk agents start",
+        "anvilsrv started successfully\n",
+    );
+    world.check("beamtalk 9p rpc agent/eval '3 + 4'", "7\n");
+    world.check(
+        "beamtalk 9p read agent/classes/Fan/speed",
+        "speed => self.speed\n",
+    );
+    world.check(
+        "beamtalk 9p read agent/transcript | tail -c 8 | tr x y",
+        "yyy\nend\n",
+    );
+    world.check(
+        "beamtalk workspace transcript --recent 1; beamtalk workspace transcript --recent 1000 | wc -lc",
+        "end\n    161 6400164\n",
+    );
+}
+
 /// Without a workspace the files exist and say so; when it comes, and comes again, they work.
 #[test]
 fn the_link_is_found_again() {

@@ -308,6 +308,64 @@ fn output_streams_and_input_is_asked_for() {
     });
 }
 
+/// What does not fit into a message is cut where something useful is left, and else refused; no answer lacks its fields.
+#[test]
+fn an_answer_that_is_too_long_is_cut_or_refused() {
+    let home = started("too-long", &[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        let lines = "1 to: 20 do: [:n | Transcript show: (\"x\" repeat: 40000)]";
+        for _ in 0..7 {
+            client.text(lines).await;
+        }
+        let some = client.good("transcript", json!({"limit": 1000})).await;
+        assert_eq!(some["status"], json!(["done", "truncated"]));
+        let entries = some["entries"].as_array().expect("entries");
+        assert!(
+            entries.len() > 50 && entries[entries.len() - 1]["seq"] == 140,
+            "{}",
+            entries.len()
+        );
+        let rest = client
+            .good("transcript", json!({"limit": 1000, "before": entries[0]["seq"]}))
+            .await;
+        assert_eq!(rest["status"], json!(["done"]));
+        assert_eq!(
+            (&rest["entries"][0]["seq"], &rest["first"]),
+            (&json!(1), &json!(1))
+        );
+        // Who listens is not lost by a text longer than all that may wait, and gets others as pieces.
+        let (listener, mut events) = home.try_connect("repl").await.expect("a connection");
+        let channels = fields(json!({"channels": ["transcript"]}));
+        listener.call("subscribe", channels).await.expect("subscribed");
+        client.text("Transcript show: (\"ä\" repeat: 6000000)").await;
+        client.text("Transcript show: \"then\"").await;
+        while next_event(&mut events, "transcript", "text").await["text"] != "then" {}
+        client.text("Transcript show: (\"ä\" repeat: 1000000)").await;
+        let mut heard = 0;
+        while heard < 2_000_000 {
+            let text = next_event(&mut events, "transcript", "text").await;
+            heard += text["text"].as_str().expect("a text").len();
+        }
+        assert_eq!((heard, listener.is_lost()), (2_000_000, false));
+        // Six sources of 900 KB each.
+        for n in 0..6 {
+            let source = format!("long{n} => \"{}\"", "x".repeat(900_000));
+            let method = json!({"class": "Lamp", "selector": format!("long{n}"), "source": source});
+            client.good("save-method", method).await;
+        }
+        let refused = client.ask("browse-class", json!({"class": "Lamp"})).await;
+        assert_eq!(refused["error"]["kind"], "message_too_large", "{refused:?}");
+        assert_eq!(refused["error"]["hint"], "ask for less at a time");
+        lives(&client).await;
+    });
+}
+
+/// The next answers are as usual.
+async fn lives(client: &Client) {
+    assert_eq!(client.good("eval", json!({"code": "3 + 4"})).await["value"], 7);
+}
+
 #[test]
 fn limits_of_agents_and_refusals_of_capabilities() {
     let home = started("limits", &["--eval-timeout", "1", "--no-subprocess", "--no-ffi"]);

@@ -398,7 +398,8 @@ fn finished<H: Host>(
     result
         .values_mut()
         .for_each(|value| redact_value(value, &secrets));
-    let is_cut = fit(&mut result, RESULT_BYTES);
+    // Some tools know better than this which part is left out.
+    let is_cut = fit(&mut result, RESULT_BYTES) || result.contains_key("truncated");
     let structured = Value::Object(result);
     let text = structured.to_string();
     let mut content = vec![json!({"type": "text", "text": text})];

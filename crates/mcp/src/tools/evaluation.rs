@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use beamtalk_wire::ErrorBody;
-use beamtalk_wire::answers::TranscriptAnswer;
 use beamtalk_wire::requests::{self, CheckMode, CodeForm};
 
 use super::parts::{FoundFault, faults, input, output, warnings};
 use super::{Context, Failure};
 use crate::capabilities::Era;
 use crate::data::{AnyData, Data};
+use crate::fit::RESULT_BYTES;
 use crate::host::{Host, HostError, failure};
 
 /// Output that is kept of an evaluation.
@@ -406,6 +406,8 @@ output! {
         text: Data,
         /// Entries that are kept no more.
         dropped: u64,
+        ;
+        truncated: bool,
     }
 }
 
@@ -413,26 +415,76 @@ pub(crate) async fn read_transcript<H: Host>(
     context: &Context<'_, H>,
     input: ReadTranscript,
 ) -> Result<TranscriptText, Failure> {
-    let request = requests::Transcript {
-        limit: Some(TRANSCRIPT_ENTRIES),
-        ..requests::Transcript::default()
-    };
-    let answer = context.ask(&request).await?.answer;
+    let count = input.lines.unwrap_or(50);
+    let last = last_lines(context.host, count, TRANSCRIPT_BYTES).await?;
     Ok(TranscriptText {
-        text: Data::new(last_lines(&answer, input.lines.unwrap_or(50))),
-        dropped: answer.first.saturating_sub(1),
+        text: Data::new(last.text),
+        dropped: last.dropped,
+        truncated: last.is_cut.then_some(true),
     })
 }
 
 /// As many entries as the operation gives at once.
-pub(crate) const TRANSCRIPT_ENTRIES: u64 = 1_000;
+const TRANSCRIPT_ENTRIES: u64 = 1_000;
+/// What is given of the Transcript, as it is written in a result that has more in it.
+const TRANSCRIPT_BYTES: usize = RESULT_BYTES / 8 * 7;
 
-/// The last lines of what was written, which may come in pieces of a line.
-pub(crate) fn last_lines(answer: &TranscriptAnswer, count: u64) -> String {
-    let text: String = answer.entries.iter().map(|entry| entry.text.as_str()).collect();
-    let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let first = lines
-        .len()
-        .saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
-    lines.get(first..).unwrap_or_default().concat()
+/// The end of the Transcript.
+pub(crate) struct LastLines {
+    pub(crate) text: String,
+    /// Entries that are kept no more.
+    dropped: u64,
+    /// Less than was asked for.
+    pub(crate) is_cut: bool,
+}
+
+/// The last lines of what was written, as many as fit.
+pub(crate) async fn last_lines<H: Host>(host: &H, count: u64, room: usize) -> Result<LastLines, HostError> {
+    let mut text = String::new();
+    let mut request = requests::Transcript {
+        limit: Some(TRANSCRIPT_ENTRIES),
+        ..requests::Transcript::default()
+    };
+    loop {
+        let page = host.ask(&request).await?.answer;
+        let older: String = page.entries.iter().map(|entry| entry.text.as_str()).collect();
+        text.insert_str(0, &older);
+        request.before = page.entries.first().map(|entry| entry.seq);
+        let is_all = request.before.is_none_or(|seq| seq <= page.first);
+        // An entry may be a piece of a line.
+        let is_enough = text.split_inclusive('\n').count() as u64 > count || text.len() > room;
+        if is_all || is_enough {
+            let (text, is_cut) = end_of(&text, count, room);
+            return Ok(LastLines {
+                text: text.to_owned(),
+                dropped: page.first.saturating_sub(1),
+                is_cut,
+            });
+        }
+    }
+}
+
+/// The last lines of a text that have room when they are shown, and whether there are more; of one that has none, its end.
+fn end_of(text: &str, count: u64, room: usize) -> (&str, bool) {
+    let shown = |text: &str| serde_json::to_string(&Data::new(text)).map_or(usize::MAX, |text| text.len());
+    let (mut start, mut left) = (text.len(), room);
+    for line in text
+        .split_inclusive('\n')
+        .rev()
+        .take(usize::try_from(count).unwrap_or(usize::MAX))
+    {
+        match left.checked_sub(shown(line)) {
+            Some(rest) => left = rest,
+            None if start < text.len() => return (text.split_at(start).1, true),
+            None => {
+                let mut end = line;
+                while shown(end) > room {
+                    end = end.split_at(end.ceil_char_boundary(end.len() / 4 + 1)).1;
+                }
+                return (end, true);
+            }
+        }
+        start -= line.len();
+    }
+    (text.split_at(start).1, false)
 }

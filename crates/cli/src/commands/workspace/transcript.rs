@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use beamtalk_wire::requests::{Eval, Subscribe};
+use beamtalk_client::Connection;
+use beamtalk_wire::requests::{Subscribe, Transcript};
 use beamtalk_wire::{Channel, Event, TranscriptEvent};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::exit::{Exit, Fault};
 use crate::terminal::Terminal;
@@ -34,18 +35,8 @@ pub(super) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
             };
             connection.ask(&subscribe).await.map_err(Fault::from)?;
         }
-        let recent = Eval {
-            code: "Transcript recent".to_owned(),
-            ..Eval::default()
-        };
-        let answer = connection.ask(&recent).await.map_err(Fault::from)?;
-        let entries = answer.value.as_ref().and_then(Value::as_array);
-        let entries = entries.map_or(&[][..], Vec::as_slice);
-        for entry in entries
-            .iter()
-            .skip(entries.len().saturating_sub(arguments.recent))
-        {
-            show(terminal, entry.as_str().unwrap_or_default())?;
+        for text in recent(&connection, arguments.recent).await?.iter().rev() {
+            show(terminal, text)?;
         }
         if arguments.follow {
             while let Some(event) = events.recv().await {
@@ -62,6 +53,26 @@ pub(super) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         drop(tokio::time::timeout(Duration::from_secs(1), farewell).await);
         Ok(Exit::Success)
     })
+}
+
+/// So many of the last entries, the newest first; they come in as many answers as they need.
+async fn recent(connection: &Connection, count: usize) -> anyhow::Result<Vec<String>> {
+    let mut texts = Vec::new();
+    let mut before = None;
+    while texts.len() < count {
+        let request = Transcript {
+            before,
+            limit: u64::try_from(count - texts.len()).ok(),
+            ..Transcript::default()
+        };
+        let page = connection.ask(&request).await.map_err(Fault::from)?;
+        before = page.entries.first().map(|entry| entry.seq);
+        texts.extend(page.entries.into_iter().rev().map(|entry| entry.text));
+        if before.is_none_or(|seq| seq <= page.first) {
+            break;
+        }
+    }
+    Ok(texts)
 }
 
 fn show(terminal: &mut Terminal, text: &str) -> anyhow::Result<()> {

@@ -530,6 +530,46 @@ fn results_have_a_size() {
     assert!(loud.to_string().len() <= 64 * 1024);
 }
 
+/// Of a Transcript that is longer than a message the last lines are given that fit, and it is said that they are not all.
+#[test]
+fn the_last_lines_of_a_long_transcript_are_read() {
+    let home = started("mcp-long", &[]);
+    let mut mcp = Mcp::start(&home, &["--toolsets", "all"]);
+    for _ in 0..3 {
+        mcp.good(
+            "evaluate",
+            json!({"code": "1 to: 40 do: [:n | Transcript showLine: (\"x\" repeat: 40000)]"}),
+        );
+    }
+    mcp.good("evaluate", json!({"code": "Transcript showLine: \"end\""}));
+    let last = mcp.good("read_transcript", json!({"lines": 1}));
+    assert_eq!(
+        (&last["text"], &last["truncated"]),
+        (&json!("end\n"), &Value::Null)
+    );
+    let result = mcp.result("read_transcript", json!({"lines": 50}));
+    let some = &result["structuredContent"];
+    let text = some["text"].as_str().expect("a text");
+    assert!(
+        text.ends_with("x\nend\n") && text.lines().count() == 2,
+        "{}",
+        text.len()
+    );
+    assert_eq!(some["truncated"], true);
+    assert_eq!(result["content"][1]["uri"], "beamtalk://transcript");
+    let whole = mcp.ask("resources/read", json!({"uri": "beamtalk://transcript"}))["result"].clone();
+    let whole = whole["contents"][0]["text"].as_str().expect("a text");
+    assert!(whole.starts_with("[earlier lines were left out]\nx") && whole.ends_with("end\n"));
+    // One line that is longer than a message.
+    mcp.good(
+        "evaluate",
+        json!({"code": "Transcript showLine: (\"y\" repeat: 9000000)"}),
+    );
+    let long = mcp.good("read_transcript", json!({"lines": 1}));
+    let text = long["text"].as_str().expect("a text");
+    assert!(long["truncated"] == true && text.len() > 10_000 && text.ends_with("yy\n"));
+}
+
 /// Packages are known from the project's files: itself, what it depends on, the library; so are their classes.
 #[test]
 fn packages_and_their_classes_are_listed() {
