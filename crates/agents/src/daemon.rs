@@ -144,6 +144,10 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
     hub.events
         .emit("daemon", "DaemonStopping", json!({"pid": std::process::id()}));
     hub.stop().await;
+    // Without sessions the private tmux server has nothing left to hold.
+    if hub.tmux.windows().await.is_ok_and(|windows| windows.is_empty()) {
+        tmux::end_servers(&hub.places).await;
+    }
     listen::unbind(&namespace.directory);
     ages::remove(&namespace.directory);
     drop(pid_file);

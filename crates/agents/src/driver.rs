@@ -19,6 +19,8 @@ use shell::Shell;
 const READY: &str = "agent> ";
 const PASTE_START: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
+/// C-u takes back what was typed.
+const ERASE: u8 = 0x15;
 
 /// What became of a prompt.
 enum Outcome {
@@ -211,10 +213,11 @@ fn split_prompt(bytes: &[u8]) -> Option<(String, usize)> {
         } else {
             let byte = rest.first().copied().unwrap_or_default();
             at += 1;
-            if matches!(byte, b'\n' | b'\r') && !pasting {
-                return Some((String::from_utf8_lossy(&text).into_owned(), at));
+            match byte {
+                b'\n' | b'\r' if !pasting => return Some((String::from_utf8_lossy(&text).into_owned(), at)),
+                ERASE if !pasting => text.clear(),
+                _ => text.push(byte),
             }
-            text.push(byte);
         }
     }
     None
@@ -233,6 +236,10 @@ mod tests {
         );
         assert_eq!(split_prompt(b"\x1b[200~one\n"), None);
         assert_eq!(split_prompt(b"plain\r"), Some(("plain".to_owned(), 6)));
+        assert_eq!(
+            split_prompt(b"\x1b[200~one\ntwo\x1b[201~\x15\x1b[200~three\x1b[201~\n"),
+            Some(("three".to_owned(), 38))
+        );
     }
 
     #[test]

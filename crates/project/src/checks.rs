@@ -9,6 +9,7 @@ mod kept;
 mod tests;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -213,6 +214,11 @@ fn sources<'a>(package: &'a Package, below: Option<&Path>) -> Result<Vec<Source<
     if package.project.manifest.is_some() && tests.is_dir() {
         all.push((package, files::find(&tests, &["bt"])?, Origin::Test));
     }
+    if let Some(below) = below {
+        let known: BTreeSet<&PathBuf> = all.iter().flat_map(|(_, paths, _)| paths).collect();
+        let beside = beside(below, &known)?;
+        all.push((package, beside, Origin::Test));
+    }
     let mut sources = Vec::new();
     for (each, paths, origin) in all {
         let home = Arc::new(Home {
@@ -230,6 +236,19 @@ fn sources<'a>(package: &'a Package, below: Option<&Path>) -> Result<Vec<Source<
         }));
     }
     Ok(sources)
+}
+
+/// Files that are asked for by name and belong to no package: like tests they see the package, which does not see them.
+pub fn beside(below: &Path, known: &BTreeSet<&PathBuf>) -> Result<Vec<PathBuf>> {
+    let mut found = if below.is_dir() {
+        files::find(below, &["bt"])?
+    } else if files::has_extension(below, &["bt"]) {
+        vec![below.to_owned()]
+    } else {
+        Vec::new()
+    };
+    found.retain(|path| !known.contains(path));
+    Ok(found)
 }
 
 /// Everything that makes old results worthless as a whole.

@@ -164,7 +164,14 @@ impl Session {
     }
 
     fn evaluate(&mut self, input: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
-        let answer = self.call(&self.evaluation(input), ask)?;
+        let mut answer = self.call(&self.evaluation(input), ask)?;
+        // The limit that came with the request is the one of the command line.
+        if let Err(error) = &mut answer.body
+            && error.details.get("of").is_some_and(|of| of == "request")
+        {
+            error.hint = Some("raise it with --timeout".to_owned());
+            answer.message.insert("error".to_owned(), json!(error));
+        }
         self.finish_evaluation(answer, input, render::evaluation)
     }
 

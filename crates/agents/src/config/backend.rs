@@ -151,6 +151,7 @@ impl Default for IdleKeys {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct PromptKeys {
+    erase: Vec<String>,
     submit: Vec<String>,
     submit_delay_ms: u64,
     max_bytes: usize,
@@ -161,6 +162,7 @@ struct PromptKeys {
 impl Default for PromptKeys {
     fn default() -> Self {
         PromptKeys {
+            erase: vec!["C-u".to_owned()],
             submit: vec!["Enter".to_owned()],
             submit_delay_ms: 200,
             max_bytes: 262_144,
@@ -362,6 +364,8 @@ pub struct Backend {
     pub(crate) busy_children: bool,
     pub(crate) idle_regex: Option<Regex>,
     pub(crate) max_running_ms: u64,
+    /// Keys that empty the line in which a prompt is typed.
+    pub(crate) erase: Vec<String>,
     pub(crate) submit: Vec<String>,
     pub(crate) submit_delay_ms: u64,
     pub(crate) prompt_bytes: usize,
@@ -488,6 +492,7 @@ impl Backend {
             busy_children: file.idle.busy_children,
             idle_regex,
             max_running_ms: file.idle.max_running_ms,
+            erase: file.prompt.erase,
             submit: file.prompt.submit,
             submit_delay_ms: file.prompt.submit_delay_ms,
             prompt_bytes: file.prompt.max_bytes,

@@ -30,6 +30,7 @@ impl Task {
         let Some(window) = self.shared.with_record(|record| record.window.clone()) else {
             return Err(refusal("delivery failed: no window"));
         };
+        self.begin_typing(&window).await?;
         self.hub.events.emit(
             &self.shared.id,
             "Prompt",
@@ -47,6 +48,7 @@ impl Task {
             self.feed(Event::DeliveryFailed { now }).await?;
             return Err(refusal(format!("delivery failed: {error}")));
         }
+        self.end_typing();
         self.shared.context_due.store(false, Ordering::Relaxed);
         Ok(turn)
     }
@@ -103,6 +105,26 @@ impl Task {
                 }
             }
         }
+    }
+
+    /// Note that something will be typed: the record says so when it is written next. What an attempt before, perhaps of
+    /// another daemon, left in the line of the program is erased first.
+    async fn begin_typing(&self, window: &str) -> Result<(), Refusal> {
+        let is_left = self
+            .shared
+            .change_record(|record| std::mem::replace(&mut record.is_typing, true));
+        if is_left && !self.backend.erase.is_empty() {
+            let erased = self.hub.tmux.keys(window, &self.backend.erase).await;
+            erased.map_err(|error| refusal(format!("delivery failed: {error}")))?;
+            // What the program shows of it does not belong to what comes next.
+            tokio::time::sleep(Duration::from_millis(self.backend.submit_delay_ms)).await;
+        }
+        Ok(())
+    }
+
+    /// It was submitted. The record may say otherwise until it is written again: to erase nothing does no harm.
+    fn end_typing(&self) {
+        self.shared.change_record(|record| record.is_typing = false);
     }
 
     async fn type_in(&self, window: &str, text: &str) -> Result<(), TmuxError> {
@@ -192,7 +214,12 @@ impl Task {
         let Some(window) = self.shared.with_record(|record| record.window.clone()) else {
             return Err(refusal("delivery failed: no window"));
         };
+        self.begin_typing(&window).await?;
+        if let Err(error) = self.shared.save() {
+            tracing::error!(%error, session = %self.shared.id, "record cannot be written");
+        }
         self.type_steps(&window, steps).await?;
+        self.end_typing();
         if name != "resume" {
             self.shared.context_due.store(true, Ordering::Relaxed);
         }

@@ -75,6 +75,9 @@ pub(crate) struct Record {
     /// Where the output of the running turn starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) turn_start: Option<u64>,
+    /// Something was typed, and it is not known that it was submitted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_typing: bool,
     /// The working directory without links, as it was when the session was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) place: Option<PathBuf>,
@@ -123,6 +126,7 @@ impl Record {
             output: OutputExtent::default(),
             inbox: 0,
             turn_start: None,
+            is_typing: false,
             place: None,
             pane: None,
             server: None,

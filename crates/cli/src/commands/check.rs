@@ -44,7 +44,8 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         Warnings::Shown
     };
     let policy = policy(&package, warnings);
-    let findings = checks::check(&package, below(&arguments.path)?.as_deref())?.findings;
+    let findings = checks::check(&package, below(&package, &arguments.path)?.as_deref())?.findings;
+    refuse_nothing(&package, &arguments.path, findings.len())?;
     let mut counts = Counts::default();
     for file in &findings {
         findings::report(terminal, file, &policy, &mut counts)?;
@@ -105,12 +106,23 @@ pub(crate) struct Sources {
     pub(crate) files: Vec<Parsed>,
 }
 
-/// Where the files lie that are asked for: the current directory stands for its project.
-fn below(path: &Path) -> anyhow::Result<Option<PathBuf>> {
+/// Where the files lie that are asked for, if it is not the whole project: the current directory stands for its project.
+pub(crate) fn below(package: &Package, path: &Path) -> anyhow::Result<Option<PathBuf>> {
     if path == Path::new(".") {
         return Ok(None);
     }
-    Ok(Some(std::fs::canonicalize(path)?))
+    let path = std::fs::canonicalize(path)?;
+    let root = std::fs::canonicalize(&package.project.root)?;
+    Ok(Some(path).filter(|path| *path != root))
+}
+
+/// Where nothing was looked at, nothing is good.
+pub(crate) fn refuse_nothing(package: &Package, path: &Path, files: usize) -> anyhow::Result<()> {
+    if files == 0 && below(package, path)?.is_some() {
+        let message = format!("{} has no Beamtalk files", path.display());
+        return Err(Fault::usage("nothing_to_check", message).into());
+    }
+    Ok(())
 }
 
 /// Read what lies below a path of a package; all the rest is only declared.
@@ -129,6 +141,12 @@ pub(crate) fn read(package: &Package, path: &Path) -> anyhow::Result<Sources> {
         let found = files::find(&tests, &["bt"])?;
         paths.extend(found.into_iter().map(|path| (path, Origin::Test)));
     }
+    let below = below(package, path)?;
+    if let Some(below) = &below {
+        let known: BTreeSet<&PathBuf> = paths.iter().map(|(path, _)| path).collect();
+        let beside = checks::beside(below, &known)?;
+        paths.extend(beside.into_iter().map(|path| (path, Origin::Test)));
+    }
     for (path, origin) in paths {
         let module_path = plan::module_path(&path, root);
         let file = Text::read(&path, root)?.parse(package.name(), &module_path, origin);
@@ -137,8 +155,8 @@ pub(crate) fn read(package: &Package, path: &Path) -> anyhow::Result<Sources> {
         }
         files.push(file);
     }
-    if let Some(below) = below(path)? {
-        files.retain(|file| file.path.starts_with(&below));
+    if let Some(below) = &below {
+        files.retain(|file| file.path.starts_with(below));
     }
     table.set_specs(Specs::of_package(package).table(files.iter()));
     Ok(Sources { table, files })

@@ -13,7 +13,7 @@ use beamtalk_syntax::diagnostic::{Diagnostic, Severity};
 use beamtalk_syntax::span::LineIndex;
 
 use super::build::policy;
-use super::check::{Sources, read, readable, summarise};
+use super::check::{Sources, below, read, readable, refuse_nothing, summarise};
 use crate::exit::{Exit, Fault};
 use crate::terminal::Terminal;
 
@@ -59,6 +59,7 @@ fn look(package: &Package, path: &Path) -> anyhow::Result<(Vec<FileFindings>, Po
     let sources = read(package, path)?;
     let mut all = source::parallel(&sources.files, |file| file.findings(&diagnostics(file, &sources)));
     all.extend(native(package, path)?);
+    refuse_nothing(package, path, all.len())?;
     Ok((all, policy))
 }
 
@@ -118,11 +119,7 @@ fn native(package: &Package, path: &Path) -> anyhow::Result<Vec<FileFindings>> {
     if package.project.manifest.is_none() || !directory.is_dir() {
         return Ok(Vec::new());
     }
-    let below = if path == Path::new(".") {
-        root.clone()
-    } else {
-        std::fs::canonicalize(path)?
-    };
+    let below = below(package, path)?.unwrap_or_else(|| root.clone());
     let paths = files::find(&directory, &["erl", "hrl"])?;
     paths
         .into_iter()

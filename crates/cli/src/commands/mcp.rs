@@ -107,11 +107,6 @@ impl Arguments {
         );
         words
     }
-
-    /// Whether this is a server, and not one of the questions about one.
-    fn serves(&self) -> bool {
-        !self.list_tools && !self.check
-    }
 }
 
 /// What holds for the files of a project at a session's door, where a session may write them at all.
@@ -140,9 +135,15 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         return print_config(terminal, client, arguments);
     }
     if arguments.door.is_none()
-        && arguments.serves()
         && let Some(pipe) = tools::own_door()
     {
+        // What holds for a session only its server knows, which is asked.
+        if arguments.list_tools {
+            return list(terminal, &check::tools(terminal, arguments)?);
+        }
+        if arguments.check {
+            return check::run(terminal, arguments, None);
+        }
         let asked = arguments.asked();
         let first = door::narrower(
             asked.policy.as_deref(),
@@ -166,10 +167,10 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         door::narrow(&mut rules.settings, rights);
     }
     if arguments.list_tools {
-        return list(terminal, &rules);
+        return list(terminal, &listing(&rules.settings));
     }
     if arguments.check {
-        return check::run(terminal, arguments, &rules, &place);
+        return check::run(terminal, arguments, Some((&rules, &place)));
     }
     for notice in &rules.notices {
         terminal.error(notice);
@@ -197,14 +198,13 @@ fn print_config(terminal: &mut Terminal, client: &str, arguments: &Arguments) ->
     Ok(Exit::Success)
 }
 
-fn list(terminal: &mut Terminal, rules: &rules::Rules) -> anyhow::Result<Exit> {
-    let tools = listing(&rules.settings);
+fn list(terminal: &mut Terminal, tools: &[Value]) -> anyhow::Result<Exit> {
     if terminal.is_json() {
         terminal.print(json!({ "tools": tools }))?;
         return Ok(Exit::Success);
     }
     let word = |tool: &Value, field: &str| tool[field].as_str().unwrap_or_default().to_owned();
-    for tool in &tools {
+    for tool in tools {
         let class = tool["_meta"]["beamtalk/class"].as_str().unwrap_or_default();
         terminal.print(format_args!(
             "{:<20} {class:<2}  {}",

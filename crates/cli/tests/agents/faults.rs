@@ -46,6 +46,63 @@ fn example_20_another_user_gets_nothing() {
     world.check("beamtalk 9p read agent/list", "");
 }
 
+/// tmux stays for sessions that are there, and ends with the daemon when there is none.
+#[test]
+fn tmux_ends_with_a_daemon_that_has_no_sessions() {
+    let world = World::started();
+    let servers = "ps -eo args | grep -c \"[t]mux.* -S $NAMESPACE/tmux.sock\"";
+    let id = world.value("beamtalk agents new echo $W/work --wait 2> /dev/null");
+    world.check(&format!("beamtalk agents stop > /dev/null; {servers}"), "1\n");
+    world.check("beamtalk agents start", "anvilsrv started successfully\n");
+    world.check(
+        &format!("beamtalk agents prompt {id} there --wait"),
+        "echo: there\n",
+    );
+    world.value(&format!("beamtalk agents kill {id}"));
+    world.check(
+        &format!("beamtalk agents stop > /dev/null; {servers}; test -e $NAMESPACE/tmux.sock || echo gone"),
+        "0\ngone\n",
+    );
+    // The next one makes a server of its own.
+    world.check("beamtalk agents start", "anvilsrv started successfully\n");
+    let id = world.value("beamtalk agents new echo $W/work --wait 2> /dev/null");
+    world.check(
+        &format!("beamtalk agents prompt {id} again --wait"),
+        "echo: again\n",
+    );
+}
+
+/// What a daemon had typed when it was killed is not a part of the next prompt, however many daemons come in between; nor is
+/// it when the program erases by other keys.
+#[test]
+fn what_a_killed_daemon_typed_is_erased() {
+    let world = World::new();
+    let looks =
+        "start: {ready: regex, regex: '^> $'}\nidle: {mode: regex, regex: '^> $'}\nbest_effort: true\n";
+    for (name, setup, prompt) in [("plain", "", ""), ("other", "stty kill ^g; ", "erase: [C-g], ")] {
+        let script = format!("{setup}while printf '> ' && read -r line; do echo got $line; done");
+        world.config(
+            &format!("backends/{name}.yaml"),
+            &format!("command: [bash, -c, \"{script}\"]\n{looks}prompt: {{{prompt}submit_delay_ms: 1500}}\n"),
+        );
+    }
+    world.check("beamtalk agents start", "anvilsrv started successfully\n");
+    for backend in ["plain", "other"] {
+        let id = world.value(&format!(
+            "beamtalk agents new {backend} $W/work --wait 2> /dev/null"
+        ));
+        world.check(
+            &format!(
+                "beamtalk agents prompt {id} FIRST > /dev/null 2>&1 &
+                 n=0; until beamtalk 9p read agent/{id}/screen | grep -q '> FIRST' || test $n = 300; do sleep 0.05; n=$((n+1)); done
+                 for daemon in one two; do kill -9 $(cat $NAMESPACE/anvilsrv.pid); wait; beamtalk agents start > /dev/null; done
+                 beamtalk agents prompt {id} second --wait | tail -1"
+            ),
+            "got second\n",
+        );
+    }
+}
+
 #[test]
 fn a_server_of_another_user_is_not_trusted() {
     if !is_root() {

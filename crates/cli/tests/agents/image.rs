@@ -260,7 +260,7 @@ fn a_long_transcript_does_not_keep_the_workspace_away() {
     );
     world.check("beamtalk 9p rpc agent/eval '3 + 4'", "7\n");
     world.check(
-        "beamtalk 9p read agent/classes/Fan/speed",
+        "beamtalk 9p read agent/classes/Fan/speed | tail -1",
         "speed => self.speed\n",
     );
     world.check(

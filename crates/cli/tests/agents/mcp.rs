@@ -297,6 +297,31 @@ fn a_client_in_a_session_speaks_through_its_door() {
         client.bad("remove_class", json!({"class": "Lamp", "confirm": true}))["kind"],
         "policy_denied"
     );
+    // Questions about the server are answered where nothing of the owner's can be read or written.
+    for (id, count, evaluates) in [(&writer, 10, "2 + 3 is 5, twice"), (&reader, 5, "not tried")] {
+        let ask = |flag: &str| {
+            let mut command = world.command("beamtalk");
+            command
+                .args(["mcp", flag])
+                .env("AGENT_ID", id)
+                .env("NAMESPACE", world.namespace().join("doors").join(id))
+                .env("HOME", "/proc/none");
+            let done = command.output().unwrap();
+            let text = String::from_utf8_lossy(&done.stdout).into_owned();
+            assert!(done.status.success(), "{flag}: {text} {done:?}");
+            text
+        };
+        let tools = ask("--list-tools");
+        assert!(
+            tools.lines().count() > count && tools.contains("describe"),
+            "{tools}"
+        );
+        let checked = ask("--check");
+        assert!(
+            checked.contains(evaluates) && checked.contains("describe: "),
+            "{checked}"
+        );
+    }
     // What the session opened is the session's: the owner does not find it.
     let mut owner = Client::of_owner(&world);
     assert_eq!(

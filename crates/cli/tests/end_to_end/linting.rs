@@ -50,6 +50,43 @@ const FIXED: &str = "Value subclass: Orbit
     x foo bar
 ";
 
+/// What is named is looked at wherever it lies, with what the project has and without the project seeing it; what has nothing
+/// to look at is no success.
+#[test]
+fn a_named_file_is_looked_at_wherever_it_lies() {
+    let place = Place::with_project();
+    place.write("src/Sun.bt", "Value subclass: Sun\n  class one => self new\n");
+    place.write(
+        "priv/deep/Orbit.bt",
+        &FAULTY.replace("radius * 3", "radius * Sun one"),
+    );
+    place.write("priv/Broken.bt", "Value subclass: Broken\n  run => (\n");
+    place.write("priv/notes.txt", "nothing\n");
+    for path in ["priv/deep/Orbit.bt", "priv/deep", "./priv/deep/"] {
+        let done = place.run(&["lint", "--json", path]).expect_code(1);
+        assert_eq!(codes(&done)[0], "priv/deep/Orbit.bt:2 L0102", "{done:?}");
+        assert!(!done.stdout.contains("Sun"), "{done:?}");
+        let done = place.run(&["check", "--json", path]).expect_code(0);
+        assert_eq!(codes(&done), ["priv/deep/Orbit.bt:8 W0208"], "{done:?}");
+    }
+    place.run(&["check", "priv/Broken.bt"]).expect_code(1);
+    place.run(&["check", "priv"]).expect_code(1);
+    place.run(&["lint", "priv/deep", "--fix"]).expect_code(0);
+    // The project is what it was.
+    let whole = place.directory().display().to_string();
+    for path in [".", &whole, "src"] {
+        place.run(&["check", path]).expect_code(0);
+        place.run(&["lint", path]).expect_code(0);
+    }
+    fs::create_dir(place.directory().join("empty")).unwrap();
+    for path in ["empty", "priv/notes.txt"] {
+        for command in ["lint", "check"] {
+            let done = place.run(&[command, path]).expect_code(2);
+            assert!(done.stderr.contains("has no Beamtalk files"), "{done:?}");
+        }
+    }
+}
+
 #[test]
 fn findings_fail_the_command_and_fixes_keep_every_other_byte() {
     let place = Place::with_project();

@@ -53,9 +53,13 @@ fn the_first_failure_ends_it() {
     assert!(done.stderr.contains("\nLine: 2\n"), "{done:?}");
     place.run(&["eval", "1 +"]).expect_code(1);
     place.run(&["eval", "Program exit: 7"]).expect_code(7);
-    place
-        .run(&["eval", "--timeout", "0.5", "[true] whileTrue: [1]"])
-        .expect_code(124);
+    for flags in [&["eval"][..], &["--json", "eval"]] {
+        let done = place
+            .run(&[flags, &["--timeout", "0.5", "[true] whileTrue: [1]"]].concat())
+            .expect_code(124);
+        let told = format!("{}{}", done.stdout, done.stderr);
+        assert!(told.contains("raise it with --timeout"), "{told}");
+    }
     place.run(&["eval", "--timeout", "0", "1"]).expect_code(2);
     place.run(&["eval"]).expect_code(2);
     place.run(&["eval", "2 + 3"]).expect_code(0);

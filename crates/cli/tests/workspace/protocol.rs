@@ -371,6 +371,15 @@ fn limits_of_agents_and_refusals_of_capabilities() {
     let home = started("limits", &["--eval-timeout", "1", "--no-subprocess", "--no-ffi"]);
     block_on(async {
         let (agent, _) = home.try_connect("mcp").await.expect("a connection");
+        // Whose limit it was is what can be raised.
+        for (asked, hint) in [
+            (100, "raise its timeout_ms"),
+            (9_000, "raise it with --eval-timeout"),
+        ] {
+            let request = fields(json!({"code": "[true] whileTrue: []", "timeout_ms": asked}));
+            let answer = agent.request("eval", request).expect("sent").done().await;
+            assert_eq!(answer.expect("an answer")["error"]["hint"], hint);
+        }
         let answer = eval(&agent, "[true] whileTrue: []").await;
         assert_eq!(
             (kind(&answer), &answer["error"]["details"]["limit"]),

@@ -75,9 +75,11 @@ pub(super) async fn eval(
             }
         }
     };
-    let compiled = deadline.keep(compiling, "it was being compiled").await?;
+    let compiled = deadline.keep(compiling, "it was being compiled").await;
+    let compiled = compiled.map_err(of_request)?;
     refuse_errors(&compiled)?;
-    let time = time_limit(workspace, &session, deadline.left());
+    let asked = deadline.left();
+    let time = time_limit(workspace, &session, asked);
     let mut arguments = arguments(workspace, &compiled, time, request.width);
     if let Term::Map(pairs) = &mut arguments {
         if request.hold == Some(true) {
@@ -93,7 +95,8 @@ pub(super) async fn eval(
     }
     // From here on it is the node that stops it.
     workspace.stops.check(caller.connection, id)?;
-    let mut fields = run(workspace, &session, id, (arguments, time), sink).await?;
+    let ran = run(workspace, &session, id, (arguments, time), sink).await;
+    let mut fields = ran.map_err(|error| if time == asked { of_request(error) } else { error })?;
     let is_cut = fields.remove("truncated") == Some(Value::Bool(true));
     let mut answer: EvalAnswer = terms::typed(fields)?;
     let outcome = &compiled.outcome;
@@ -306,6 +309,16 @@ impl Drop for Running<'_> {
     fn drop(&mut self) {
         self.0.running.borrow_mut().take();
     }
+}
+
+/// A limit of time that came with the request is not one of the workspace.
+fn of_request(mut error: ErrorBody) -> ErrorBody {
+    let is_time = error.details.get("limit").is_some_and(|limit| limit == "time");
+    if error.kind == ErrorKind::EvalLimit && is_time {
+        error.hint = Some("raise its timeout_ms".to_owned());
+        error = error.detail("of", "request");
+    }
+    error
 }
 
 /// The lower of what was asked for and what holds for this kind of client.

@@ -209,6 +209,8 @@ impl Task {
         self.shared.change_record(|record| {
             record.window = Some(window.clone());
             record.server = server;
+            // A new program, with an empty line.
+            record.is_typing = false;
         });
         let tmux = &self.hub.tmux;
         let failed = |error: TmuxError| (error.to_string(), true);

@@ -13,7 +13,7 @@ use beamtalk_mcp::{Approval, Policy, Settings};
 
 use super::Arguments;
 use super::rules::Rules;
-use crate::exit::Exit;
+use crate::exit::{Exit, Fault};
 use crate::terminal::Terminal;
 
 /// How long an answer may take.
@@ -52,15 +52,27 @@ impl Mark {
     }
 }
 
+/// The tools as a client sees them.
+pub(super) fn tools(terminal: &Terminal, arguments: &Arguments) -> anyhow::Result<Vec<Value>> {
+    let mut client = Client::start(arguments, terminal)?;
+    let seen = client.ask("tools/list", json!({}), true);
+    let mut seen = seen.map_err(|fault| Fault::failure("no_tools", fault))?;
+    match seen["tools"].take() {
+        Value::Array(tools) => Ok(tools),
+        _ => Err(Fault::failure("no_tools", "there is no list".to_owned()).into()),
+    }
+}
+
+/// Look at the server with its rules and its workspace; inside of a session nothing is known of them.
 pub(super) fn run(
     terminal: &mut Terminal,
     arguments: &Arguments,
-    rules: &Rules,
-    place: &Place,
+    known: Option<(&Rules, &Place)>,
 ) -> anyhow::Result<Exit> {
     let mut findings = Vec::new();
+    let settings = known.map(|(rules, _)| &rules.settings);
     match Client::start(arguments, terminal) {
-        Ok(mut client) => look(&mut client, &rules.settings, &mut findings),
+        Ok(mut client) => look(&mut client, settings, &mut findings),
         Err(cause) => findings.push(Finding {
             mark: Mark::Bad,
             what: "start",
@@ -68,8 +80,8 @@ pub(super) fn run(
             repair: Some("is the binary still where it was?"),
         }),
     }
-    findings.push(policy(rules));
-    if let Some(found) = super::check_http::look(place) {
+    findings.extend(known.map(|(rules, _)| policy(rules)));
+    if let Some(found) = known.and_then(|(_, place)| super::check_http::look(place)) {
         let (mark, detail) = match found {
             Ok(detail) => (Mark::Good, detail),
             Err(detail) => (Mark::Bad, detail),
@@ -120,7 +132,7 @@ fn policy(rules: &Rules) -> Finding {
     }
 }
 
-fn look(client: &mut Client, settings: &Settings, findings: &mut Vec<Finding>) {
+fn look(client: &mut Client, settings: Option<&Settings>, findings: &mut Vec<Finding>) {
     let mut add = |what: &'static str, outcome: Result<String, String>, repair: &'static str| {
         let (mark, detail) = match outcome {
             Ok(detail) => (Mark::Good, detail),
@@ -148,12 +160,20 @@ fn look(client: &mut Client, settings: &Settings, findings: &mut Vec<Finding>) {
     let is_running = described
         .as_ref()
         .is_ok_and(|seen| seen["workspace"]["running"] == true);
+    let is_held = match (settings, &described) {
+        (Some(settings), _) => settings.policy == Policy::ReadOnly || settings.approval == Approval::Execute,
+        (None, Ok(seen)) => {
+            let note = seen["evaluate_note"].as_str().unwrap_or_default();
+            seen["policy"] == Policy::ReadOnly.name() || note.contains("waits for a person")
+        }
+        (None, Err(_)) => true,
+    };
     add(
         "describe",
         described.map(|seen| format!("policy {}", seen["policy"])),
         report,
     );
-    if is_running && (settings.policy == Policy::ReadOnly || settings.approval == Approval::Execute) {
+    if is_running && is_held {
         add(
             "evaluate",
             Ok("not tried: nothing runs here without a person's yes".to_owned()),
