@@ -107,7 +107,21 @@ impl Story {
             _ => {
                 let flushed = ask(connection, "flush", json!({})).await;
                 if is_good(flushed.as_ref()) {
-                    assert_eq!(flushed.expect("an answer")["conflicts"], json!([]));
+                    let conflicts = flushed.expect("an answer")["conflicts"].clone();
+                    let is_clean = conflicts == json!([]);
+                    // What led to a conflict nobody made is in the log.
+                    let log = if is_clean {
+                        None
+                    } else {
+                        ask(connection, "changes", json!({"all": true})).await
+                    };
+                    let of_conflict: Vec<Value> = log
+                        .iter()
+                        .flat_map(|log| log["entries"].as_array().into_iter().flatten())
+                        .filter(|entry| entry["selector"] == "latest")
+                        .cloned()
+                        .collect();
+                    assert!(is_clean, "{conflicts}\n{of_conflict:#?}");
                 }
             }
         }
