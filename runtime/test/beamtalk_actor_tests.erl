@@ -164,14 +164,22 @@ no_false_deadlock() ->
     %% asks A, which is free again.
     A = kettle(), B = kettle(),
     Parent = self(),
-    Late = fun() -> receive after 100 -> ok end, Parent ! {answer, catch ?D:send(A, litres)} end,
+    Late = fun() ->
+        Parent ! {at_work, self()},
+        receive go -> ok end,
+        Parent ! {answer, catch ?D:send(A, litres)}
+    end,
+    %% Not before the other has given up, however busy the machine is.
+    GoOn = fun() -> receive {at_work, Pid} -> Pid ! go end end,
     Give = fun() -> try beamtalk_actor:send(B, 'run:', [Late], 20) catch error:_ -> gave_up end end,
     ?assertEqual(gave_up, ?D:send(A, 'run:', Give)),
+    GoOn(),
     receive {answer, Answer} -> ?assertEqual(0, Answer) end,
     %% The same where another between them gave up and had an answer for A.
     C = kettle(),
     Between = fun() -> try beamtalk_actor:send(B, 'run:', [Late], 20) catch error:_ -> gave_up end end,
     ?assertEqual(gave_up, ?D:send(A, 'run:', fun() -> ?D:send(C, 'run:', Between) end)),
+    GoOn(),
     receive {answer, Later} -> ?assertEqual(0, Later) end,
     beamtalk_support:stop_all([A, B, C]).
 
