@@ -5,6 +5,7 @@ mod hold;
 pub(crate) mod questions;
 pub(crate) mod tasks;
 
+pub use hold::shown_diff;
 pub(crate) use hold::{Holds, holds, may_be_rule};
 pub use tasks::work;
 

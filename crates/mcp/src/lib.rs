@@ -33,7 +33,7 @@ mod views;
 mod watch;
 
 pub use data::Data;
-pub use dispatch::{Rate, work};
+pub use dispatch::{Rate, shown_diff, work};
 #[doc(hidden)]
 pub use fixture::{Fixture, Given, Giving, Seen, Talk};
 pub use guard::{Counted, FileDeed, count};

@@ -47,5 +47,6 @@ pub use compile::job::{PackageUse, SourceText, TextOrigin};
 pub use compile::run_worker as run_compiler_worker;
 pub use daemon::{StartError, StartFailure, StartOrder, StartReport, run};
 pub use mcp::{Answering, Inside, Link, MakeService, McpService};
+pub use ops::sources_below;
 pub use options::StartOptions;
 pub use project::{LoadedPackage, ProjectImage};

@@ -67,6 +67,7 @@ use beamtalk_wire::{Access, Call, ErrorBody, ErrorKind, Head, Op, Request, Role}
 pub(crate) use autoflush::autoflush;
 pub(crate) use deadline::Deadline;
 pub(crate) use health::health;
+pub use load::sources_below;
 pub(crate) use load_project::{load_image, load_project};
 pub(crate) use precheck_method::compile_evaluation;
 pub(crate) use reply::{Reply, text_of};

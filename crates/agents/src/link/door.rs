@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use beamtalk_client::Answer;
-use beamtalk_mcp::{Counted, FileDeed, Settings, count};
+use beamtalk_mcp::{Counted, FileDeed, Settings, count, shown_diff};
 use beamtalk_ninep::Refusal;
 use beamtalk_storage::StateDirectory;
+use beamtalk_wire::ErrorKind;
 use beamtalk_wire::answers::ApprovalAskAnswer;
 use beamtalk_wire::class_file::named_file;
 use beamtalk_wire::requests::{ApprovalAsk, Autoflush, Interrupt};
-use beamtalk_wire::{ErrorKind, escape};
 
 use super::{Link, Live, no_workspace};
 use crate::error::refusal;
@@ -26,9 +26,6 @@ pub struct DoorSettings {
 }
 
 type PathRule = Box<dyn Fn(&str) -> Result<(), String> + Send>;
-
-/// The longest diff that is shown.
-const DIFF_BYTES: usize = 64 * 1024;
 
 /// How a session comes to a workspace.
 pub(super) struct Door {
@@ -75,8 +72,7 @@ impl Link {
         let live = self.live().await?;
         let mut shown = live.pending_diff(class).await?;
         loop {
-            let part = shown.get(..shown.floor_char_boundary(DIFF_BYTES));
-            ask.diff = part.filter(|part| !part.is_empty()).map(escape);
+            ask.diff = Some(shown_diff(&shown)).filter(|diff| !diff.is_empty());
             self.hold(&ask).await?;
             let now = live.pending_diff(class).await?;
             if now == shown {

@@ -12,6 +12,8 @@ mod http;
 mod policies;
 #[path = "mcp/protocol.rs"]
 mod protocol;
+#[path = "mcp/sources.rs"]
+mod sources;
 #[path = "mcp/streams.rs"]
 mod streams;
 #[path = "mcp/tasks.rs"]

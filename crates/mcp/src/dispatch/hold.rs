@@ -91,7 +91,8 @@ async fn diff<H: Host>(session: &Session<H>, tool: &Tool, given: &Map<String, Va
     Some(found).filter(|diff| !diff.is_empty())
 }
 
-fn shown(diff: &str) -> String {
+/// A diff as a person is shown it.
+pub fn shown_diff(diff: &str) -> String {
     escape(
         diff.get(..diff.floor_char_boundary(DIFF_BYTES))
             .unwrap_or_default(),
@@ -151,7 +152,7 @@ async fn ask<H: Host>(
         summary: effect.map_or_else(|| tool.title.to_owned(), |effect| effect.summary.clone()),
         text,
         effect: effect.map(|effect| effect.to_json().to_string()),
-        diff: written.map(shown),
+        diff: written.map(shown_diff),
         timeout_s: Some(timeout.as_secs()),
         // What loses something is asked for each time, whatever the tool usually does.
         may_be_rule: Some(effect.is_none() && may_be_rule(tool)),

@@ -486,7 +486,7 @@ pub(super) fn new_source(workspace: &Workspace, path: &str, source: &str) -> Sou
 }
 
 /// The `.bt` files at or below a path, in order.
-pub(super) fn sources_below(path: &Path) -> Result<Vec<PathBuf>, ErrorBody> {
+pub fn sources_below(path: &Path) -> Result<Vec<PathBuf>, ErrorBody> {
     let missing = |cause: std::io::Error| {
         let kind = if cause.kind() == std::io::ErrorKind::NotFound {
             "file_not_found"

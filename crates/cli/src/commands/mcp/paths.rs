@@ -4,6 +4,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use beamtalk_wire::{ErrorBody, ErrorKind};
+use beamtalk_workspace::sources_below;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
 /// Directories of the project that are not for clients.
@@ -76,26 +77,13 @@ impl Paths {
 
     /// The sources below a directory that may not be named, relative to the project.
     pub(crate) fn closed_below(&self, directory: &str) -> Vec<String> {
-        let mut closed = Vec::new();
-        let mut directories = vec![PathBuf::from(directory)];
-        while let Some(directory) = directories.pop() {
-            for entry in std::fs::read_dir(self.root.join(&directory))
-                .into_iter()
-                .flatten()
-                .flatten()
-            {
-                let path = directory.join(entry.file_name());
-                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                    directories.push(path);
-                } else if path.extension().is_some_and(|ending| ending == "bt") {
-                    let name = path.to_string_lossy().into_owned();
-                    if self.inside(&name).is_err() {
-                        closed.push(name);
-                    }
-                }
-            }
-        }
-        closed
+        // Where these cannot be read, the workspace reads none of them either.
+        let sources = sources_below(&self.root.join(directory)).unwrap_or_default();
+        let names = sources
+            .iter()
+            .filter_map(|source| source.strip_prefix(&self.root).ok());
+        let names = names.map(|name| name.to_string_lossy().into_owned());
+        names.filter(|name| self.inside(name).is_err()).collect()
     }
 
     /// The real place: links are followed as far as there is something; what follows must go down.
