@@ -1,8 +1,8 @@
 %% Actors as those see them who make them and send to them, and the slots of the actor itself. What the process
 %% behind an actor does is in beamtalk_actor_server.
 %%
-%% Requests are `{Selector, Args, Context}' (calls) and `{cast, Selector, Args,
-%% Context}'; the context carries the call chain and the class locks it holds. Between
+%% Requests are `{Selector, Args, Context}' (calls, with the time of asking as a fourth
+%% where both are of this node) and `{cast, Selector, Args, Context}'; the context carries the call chain and the class locks it holds. Between
 %% actors it is most often the chain of the sender alone, to which the sender, known to
 %% whoever answers, is added there.
 -module(beamtalk_actor).
@@ -12,6 +12,10 @@
 -export([start/3, start_link/3, starting/1, resolve/1, reference/2, context/0, chain/1, deadlock/2]).
 
 -define(TIMEOUT, 5000).
+%% How long an actor is waited for without watching it.
+-define(MOMENT, 2).
+%% Who waits so long does not give up while what was answered at once (beamtalk_actor_server) is on its way.
+-define(LONG, 1000).
 
 -type handle() :: {beamtalk_object, atom(), module(), pid() | {registered, atom()}}.
 -export_type([handle/0]).
@@ -58,7 +62,7 @@ send({_, Class, _, _} = Actor, Sel, Args) ->
 
 is_native(Class) ->
     case persistent_term:get(Class, []) of
-        #{'$info' := #{native := Native}} -> Native =/= nil;
+        {#{'$info' := #{native := Native}}, _} -> Native =/= nil;
         _ -> false
     end.
 
@@ -117,52 +121,95 @@ request(Kind, {_, Class, _, Target} = Actor, Sel, Args, Timeout) ->
             beamtalk_dispatch:send_list(get('$bt_self'), Sel, Args);
         Pid ->
             Chain = chain(),
-            is_waiting(Pid, Chain, self()) andalso deadlock(Class, Sel),
-            call(Kind, Pid, Actor, Sel, beamtalk_cell:freeze(Args), Chain, Timeout)
+            is_waiting(Pid, Chain) andalso deadlock(Class, Sel),
+            Frozen = beamtalk_cell:freeze(Args),
+            case Kind =:= actor andalso node(Pid) =:= node() andalso Timeout >= ?LONG of
+                true -> call_quick(Pid, Actor, Sel, Frozen, Chain, Timeout);
+                false -> call_watched(Kind, Pid, Actor, Sel, Frozen, Chain, Timeout)
+            end
     end.
 
-call(Kind, Pid, {_, Class, _, _} = Actor, Sel, Args, Chain, Timeout) ->
+%% Most answers come within microseconds, and watching the actor that long costs more than the two messages. So it is watched only
+%% when its answer takes more than a moment. What it answers at once is a plain message; what comes later, when this process
+%% may have given up, comes by its alias and is dropped then.
+call_quick(Pid, {_, Class, _, _} = Actor, Sel, Args, Chain, Timeout) ->
     Started = os:perf_counter(),
-    Monitor = erlang:monitor(process, Pid, [{alias, demonitor}]),
-    put('$bt_wait', Monitor),
-    Pid ! {'$gen_call', {self(), [alias | Monitor]}, {Sel, Args, carried(Kind, Monitor, Chain)}},
+    is_process_alive(Pid) orelse dead(Pid, Class, Sel, Started),
+    Alias = own_alias(),
+    Ref = make_ref(),
+    put('$bt_wait', Ref),
+    Pid ! {'$gen_call', {self(), [Alias | Ref]}, {Sel, Args, carried(actor, Ref, Chain), Started}},
     receive
-        {[alias | Monitor], Reply} -> answered(Reply, Monitor, Pid, Actor, Sel, Args, Started);
-        {'DOWN', Monitor, _, _, _} -> dead(Pid, Class, Sel, Started)
-    after beamtalk_actor_waits:soon(Timeout) ->
-        case beamtalk_actor_waits:wait(Pid, Monitor, Timeout) of
-            {answer, Reply} -> answered(Reply, Monitor, Pid, Actor, Sel, Args, Started);
-            down -> dead(Pid, Class, Sel, Started);
-            deadlock ->
-                give_up(Monitor),
-                beamtalk_tracing:record(Pid, Class, Sel, sync, Started, error),
-                deadlock(Class, Sel);
-            timeout ->
-                give_up(Monitor),
-                beamtalk_tracing:record(Pid, Class, Sel, sync, Started, timeout),
-                beamtalk_error:raise(timeout, Class, Sel,
-                    <<"Actor did not respond within the timeout period. "
-                      "The actor may be slow, overloaded, or deadlocked">>)
-        end
-    end.
-
-answered(Reply, Monitor, Pid, {_, Class, _, _} = Actor, Sel, Args, Started) ->
-    erlang:demonitor(Monitor, [flush]),
-    case Reply of
-        {ok, Value} ->
+        {Ref, Value} ->
+            erase('$bt_wait'),
             beamtalk_tracing:record(Pid, Class, Sel, sync, Started, ok),
             Value;
-        {error, Reason} ->
-            beamtalk_tracing:record(Pid, Class, Sel, sync, Started, error),
-            fail(Reason, Actor, Sel, Args);
-        Other -> Other
+        {[_ | Ref], Reply} -> answered(Reply, Pid, Actor, Sel, Args, Started)
+    after ?MOMENT ->
+        Monitor = erlang:monitor(process, Pid),
+        Outcome = beamtalk_actor_waits:wait(Pid, Ref, Monitor, Timeout),
+        erlang:demonitor(Monitor, [flush]),
+        Outcome =/= deadlock andalso Outcome =/= timeout orelse forget_alias(Ref),
+        ended(Outcome, Pid, Actor, Sel, Args, Started)
     end.
 
-%% An answer that comes after this is dropped.
-give_up(Monitor) ->
+%% This process as the address of answers, until it gives up waiting for one.
+own_alias() ->
+    case get('$bt_alias') of
+        undefined ->
+            Alias = [alias | erlang:alias()],
+            put('$bt_alias', Alias),
+            Alias;
+        Alias -> Alias
+    end.
+
+forget_alias(Ref) ->
+    [_ | Alias] = erase('$bt_alias'),
+    erlang:unalias(Alias),
+    receive
+        {Ref, _} -> true;
+        {[_ | Ref], _} -> true
+    after 0 -> true
+    end.
+
+%% Watched from the beginning: native processes and other nodes, which answer as any gen_server, and whoever may give up so soon
+%% that a plain answer is still on its way.
+call_watched(Kind, Pid, Actor, Sel, Args, Chain, Timeout) ->
+    Started = os:perf_counter(),
+    Outcome = beamtalk_actor_waits:ask(Pid, fun(Monitor) ->
+        put('$bt_wait', Monitor),
+        {Sel, Args, carried(Kind, Monitor, Chain)}
+    end, Pid, Timeout),
+    ended(Outcome, Pid, Actor, Sel, Args, Started).
+
+ended({answer, Reply}, Pid, Actor, Sel, Args, Started) -> answered(Reply, Pid, Actor, Sel, Args, Started);
+ended(down, Pid, {_, Class, _, _}, Sel, _, Started) -> dead(Pid, Class, Sel, Started);
+ended(deadlock, Pid, {_, Class, _, _}, Sel, _, Started) ->
+    failed(Pid, Class, Sel, Started, error),
+    deadlock(Class, Sel);
+ended(timeout, Pid, {_, Class, _, _}, Sel, _, Started) ->
+    failed(Pid, Class, Sel, Started, timeout),
+    beamtalk_error:raise(timeout, Class, Sel,
+        <<"Actor did not respond within the timeout period. "
+          "The actor may be slow, overloaded, or deadlocked">>).
+
+answered({ok, Value}, Pid, {_, Class, _, _}, Sel, _, Started) ->
     erase('$bt_wait'),
-    erlang:demonitor(Monitor, [flush]),
-    receive {[alias | Monitor], _} -> ok after 0 -> ok end.
+    beamtalk_tracing:record(Pid, Class, Sel, sync, Started, ok),
+    Value;
+answered({error, Reason}, Pid, {_, Class, _, _} = Actor, Sel, Args, Started) ->
+    failed(Pid, Class, Sel, Started, error),
+    fail(Reason, Actor, Sel, Args);
+answered('$bt_ends', Pid, {_, Class, _, _}, Sel, _, Started) ->
+    Monitor = erlang:monitor(process, Pid),
+    receive {'DOWN', Monitor, _, _, _} -> dead(Pid, Class, Sel, Started) end;
+answered(Other, _, _, _, _, _) ->
+    erase('$bt_wait'),
+    Other.
+
+failed(Pid, Class, Sel, Started, Outcome) ->
+    erase('$bt_wait'),
+    beamtalk_tracing:record(Pid, Class, Sel, sync, Started, Outcome).
 
 %% What a call takes along. Native processes are told everything.
 carried(actor, Monitor, Chain) ->
@@ -190,8 +237,7 @@ fail(Reason, {_, Class, _, _}, Sel, _) ->
 
 -spec dead(pid(), atom(), atom(), integer()) -> no_return().
 dead(Pid, Class, Sel, Started) ->
-    erase('$bt_wait'),
-    beamtalk_tracing:record(Pid, Class, Sel, sync, Started, error),
+    failed(Pid, Class, Sel, Started, error),
     beamtalk_error:raise(actor_dead, Class, Sel, <<"Ask isAlive first, or monitor the actor">>).
 
 no_such_process({_, Class, _, {registered, Name}}, Sel) ->
@@ -230,23 +276,15 @@ trace_context() ->
 
 %% Does the process wait for an answer that this chain has to give? An entry
 %% says which answer it waited for when the message was sent (an actor that handles a call has it as the call names it);
-%% it may have given up since, or have another's word for it. Each waits for the one before it in the chain.
-is_waiting(Pid, [{Pid, [alias | Wait]} | _], For) -> waits_for(Pid, Wait, For);
-is_waiting(Pid, [{Pid, Wait} | _], For) -> waits_for(Pid, Wait, For);
-is_waiting(Pid, [{Next, _} | Rest], _) -> is_waiting(Pid, Rest, Next);
-is_waiting(_, [], _) -> false.
+%% it may have it by now, have given up, or wait for something else.
+is_waiting(Pid, [{Pid, [_ | Wait]} | _]) -> waits_for(Pid, Wait);
+is_waiting(Pid, [{Pid, Wait} | _]) -> waits_for(Pid, Wait);
+is_waiting(Pid, [_ | Rest]) -> is_waiting(Pid, Rest);
+is_waiting(_, []) -> false.
 
-%% Whoever waits for an answer watches who is to give it; whoever waits for a start forgets it when it is over.
-waits_for(Pid, {start, _} = Wait, _) ->
+waits_for(Pid, Wait) ->
     case erlang:process_info(Pid, dictionary) of
         {_, Dictionary} -> lists:keyfind('$bt_wait', 1, Dictionary) =:= {'$bt_wait', Wait};
-        undefined -> false
-    end;
-waits_for(Pid, Wait, For) ->
-    case erlang:process_info(Pid, [dictionary, monitors]) of
-        [{_, Dictionary}, {_, Monitors}] ->
-            lists:keyfind('$bt_wait', 1, Dictionary) =:= {'$bt_wait', Wait}
-                andalso lists:member({process, For}, Monitors);
         undefined -> false
     end.
 

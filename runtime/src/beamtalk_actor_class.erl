@@ -354,11 +354,7 @@ kill({_, Class, _, Target} = Actor) ->
 await_end({_, Class, _, _}, Pid, Selector, Ask) ->
     Monitor = erlang:monitor(process, Pid),
     Ask(),
-    Outcome = receive {'DOWN', Monitor, _, _, _} -> down
-              after beamtalk_actor_waits:soon(?TIMEOUT) -> beamtalk_actor_waits:wait(Pid, Monitor, ?TIMEOUT)
-              end,
-    erlang:demonitor(Monitor, [flush]),
-    case Outcome of
+    case beamtalk_actor_waits:wait_for_end(Pid, Monitor, ?TIMEOUT) of
         down -> ok;
         deadlock -> beamtalk_actor:deadlock(Class, Selector);
         timeout ->

@@ -16,6 +16,9 @@
 
 -compile({inline, [leave/0, perform/4]}).
 
+%% In units of `os:perf_counter/0', mostly nanoseconds: who asked no longer ago than this still waits (beamtalk_actor).
+-define(AT_ONCE, 1000000).
+
 %%% Starting
 
 %% The process of an actor, by `proc_lib:start'.
@@ -90,14 +93,17 @@ missing(Class, {Slot, Declaring, Type}) ->
 
 loop(Parent, State) ->
     receive
-        {'$gen_call', {_, [alias | Wait] = Tag} = From, {Sel, Args, Chain}} = Message
-          when is_atom(Sel), is_list(Args), is_list(Chain) ->
+        {'$gen_call', {Sender, [[alias | _] | Ref]} = From, {Sel, Args, Chain, Asked}} = Message
+          when is_list(Chain) ->
             put('$bt_chain', [From | Chain]),
             case run(Sel, Args, State) of
                 [Value | NewState] ->
                     case get('$bt_stopping') of
                         undefined ->
-                            Wait ! {Tag, {ok, Value}},
+                            case os:perf_counter() - Asked < ?AT_ONCE of
+                                true -> Sender ! {Ref, Value};
+                                false -> gen_server:reply(From, {ok, Value})
+                            end,
                             loop(Parent, NewState);
                         true -> next({stop, normal, {ok, Value}, NewState}, Message, From, Parent)
                     end;
@@ -127,6 +133,9 @@ next({reply, Reply, State}, _, From, Parent) ->
     gen_server:reply(From, Reply),
     loop(Parent, State);
 next({noreply, State}, _, _, Parent) -> loop(Parent, State);
+%% Who asked as beamtalk_actor does need not find out by watching.
+next({stop, Reason, State}, {_, From, {_, _, _, _}} = Message, From, Parent) ->
+    next({stop, Reason, '$bt_ends', State}, Message, From, Parent);
 next({stop, Reason, State}, Message, _, _) -> ended(Reason, Message, State);
 next({stop, Reason, Reply, State}, Message, From, _) ->
     put('$bt_last_reply', {From, Reply}),
@@ -168,9 +177,15 @@ system_code_change(Kept, _, _, _) -> {ok, Kept}.
 %%% Handling messages
 
 -spec handle_call(term(), gen_server:from(), map()) -> tuple().
+handle_call({Sel, Args, Chain}, From, State) when is_atom(Sel), is_list(Args), is_list(Chain) ->
+    put('$bt_chain', [From | Chain]),
+    answer(Sel, Args, State);
 handle_call({Sel, Args, Context}, _From, State) when is_atom(Sel), is_list(Args), is_map(Context) ->
     enter(Context),
     answer(Sel, Args, State);
+%% From an actor or session of this node (beamtalk_actor), which also says when.
+handle_call({Sel, Args, Context, _Asked}, From, State) ->
+    handle_call({Sel, Args, Context}, From, State);
 handle_call({Sel, Args}, _From, State) when is_atom(Sel), is_list(Args) ->
     answer(Sel, Args, State);
 handle_call(Other, _From, State) ->
@@ -185,7 +200,7 @@ handle_cast({cast, Sel, Args}, State) when is_atom(Sel), is_list(Args) ->
 handle_cast({Sel, Args}, State) when is_atom(Sel), is_list(Args) ->
     perform_logged(Sel, Args, State);
 handle_cast({'$bt_migrate', From, Reference}, #{'$beamtalk_class' := Class} = State) ->
-    {Outcome, NewState} = beamtalk_actor_protocol:migrate_now(persistent_term:get(Class), State),
+    {Outcome, NewState} = beamtalk_actor_protocol:migrate_now(beamtalk_dispatch:table(Class), State),
     put('$bt_state', NewState),
     From ! {Reference, self(), Outcome},
     {noreply, NewState};
@@ -212,8 +227,8 @@ handle_info(Message, State) ->
 
 %% Only a Server sees what is not a Beamtalk message.
 handle_raw(Message, #{'$beamtalk_class' := Class} = State) ->
-    case beamtalk_former:table(Class, persistent_term:get(Class, #{})) of
-        #{'handleInfo:' := _} -> perform_logged('handleInfo:', [Message], State);
+    case beamtalk_former:tables(Class, persistent_term:get(Class, [])) of
+        {_, #{'handleInfo:' := _}} -> perform_logged('handleInfo:', [Message], State);
         _ -> {noreply, State}
     end.
 
@@ -249,21 +264,21 @@ finish(Result) ->
 %% One message: its value and the new state on success; what failed and the old state otherwise. A pair, as each word that
 %% is made for a message brings the next collection nearer.
 run(Sel, Args, #{'$beamtalk_class' := Class} = Before) ->
-    Current = persistent_term:get(Class, #{}),
+    Current = persistent_term:get(Class, []),
     Version = get('$bt_version'),
     State = case Current of
-        #{'$info' := #{version := Version}} -> Before;
+        {#{'$info' := #{version := Version}}, _} -> Before;
         _ ->
-            Migrated = beamtalk_actor_protocol:migrate(Current, Before),
+            Migrated = beamtalk_actor_protocol:migrate(beamtalk_dispatch:table(Class), Before),
             put('$bt_state', Migrated),
             Migrated
     end,
-    Table = case get('$bt_former') of
+    Tables = case get('$bt_former') of
         undefined -> Current;
-        _ -> beamtalk_former:table(Class, Current)
+        _ -> beamtalk_former:tables(Class, Current)
     end,
     Self = get('$bt_self'),
-    try perform(Table, Self, Sel, Args) of
+    try perform(Tables, Self, Sel, Args) of
         Value ->
             After = get('$bt_state'),
             get('$bt_observed') =:= undefined orelse beamtalk_bridge_events:state_changed(self(), State, After),
@@ -288,9 +303,9 @@ run(Sel, Args, #{'$beamtalk_class' := Class} = Before) ->
         {failed, Kind, Frozen, Stack, State}
     end.
 
-perform(Table, Self, Sel, Args) ->
-    case Table of
-        #{Sel := F} when is_function(F, length(Args) + 1) ->
+perform(Tables, Self, Sel, Args) ->
+    case Tables of
+        {#{Sel := F}, _} when is_function(F, length(Args) + 1) ->
             case Args of
                 [] -> F(Self);
                 [A] -> F(Self, A);
@@ -339,7 +354,7 @@ terminate(Reason, #{'$beamtalk_class' := Class}) ->
             end;
         false -> ok
     end,
-    beamtalk_announcer:actor_ends(),
+    beamtalk_announcer:actor_ends(Reason),
     case erase('$bt_last_reply') of
         {From, Reply} -> gen_server:reply(From, Reply);
         undefined -> ok

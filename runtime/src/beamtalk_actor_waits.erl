@@ -8,7 +8,7 @@
 %% a circle goes through a question of theirs. Who waits for the start of an actor is written down by that actor.
 -module(beamtalk_actor_waits).
 
--export([tables/0, soon/1, wait/3, ask/4, enter/2, leave/0]).
+-export([tables/0, wait/4, wait_for_end/3, ask/4, enter/2, leave/0]).
 
 %% How soon answers mostly come.
 -define(SOON, 20).
@@ -25,29 +25,39 @@
 -spec tables() -> [{atom(), list()}].
 tables() -> [{?MODULE, [set, {write_concurrency, true}]}].
 
-%% How long to wait for an answer before `wait/3'.
--spec soon(timeout()) -> non_neg_integer().
-soon(Timeout) when Timeout > ?SOON -> ?SOON;
-soon(Timeout) -> Timeout.
+%% Wait for the answer of this name, or the end of the process that is watched.
+-spec wait(awaited(), reference(), reference(), timeout()) -> outcome().
+wait(Awaited, Answer, Monitor, Timeout) ->
+    case received(Answer, Monitor, min(Timeout, ?SOON), timeout) of
+        timeout -> go_on(Awaited, Answer, Monitor, Timeout);
+        Outcome -> Outcome
+    end.
 
-%% Wait on for an answer, or the end of the process that is watched, `soon/1' of the time being over.
--spec wait(awaited(), reference(), timeout()) -> outcome().
-wait(Awaited, Monitor, Timeout) when Timeout > ?SOON ->
-    enter(Awaited, Monitor),
-    try await(Awaited, Monitor, deadline(Timeout), ?SOON)
+go_on(Awaited, Answer, Monitor, Timeout) when Timeout > ?SOON ->
+    enter(Awaited, Answer),
+    try await(Awaited, Answer, Monitor, deadline(Timeout), ?SOON)
     after leave()
     end;
-wait(_, _, _) -> timeout.
+go_on(_, _, _, _) -> timeout.
 
-%% Ask a process that speaks as a gen_server; an answer that comes after this is dropped.
--spec ask(pid(), term(), awaited(), timeout()) -> outcome().
+%% Wait for the end of the process that is watched alone.
+-spec wait_for_end(pid(), reference(), timeout()) -> outcome().
+wait_for_end(Pid, Monitor, Timeout) ->
+    Outcome = wait(Pid, Monitor, Monitor, Timeout),
+    erlang:demonitor(Monitor, [flush]),
+    Outcome.
+
+%% Ask a process that speaks as a gen_server; an answer that comes after this is dropped. The request may say which answer it
+%% is that this process waits for.
+-spec ask(pid(), fun((reference()) -> term()), awaited(), timeout()) -> outcome().
 ask(Pid, Request, Awaited, Timeout) ->
     Monitor = erlang:monitor(process, Pid, [{alias, demonitor}]),
-    Pid ! {'$gen_call', {self(), [alias | Monitor]}, Request},
+    Pid ! {'$gen_call', {self(), [alias | Monitor]}, Request(Monitor)},
+    %% Here and not in `received/4', so that the VM looks only at messages that came after this.
     Outcome = receive
         {[alias | Monitor], Reply} -> {answer, Reply};
         {'DOWN', Monitor, _, _, _} -> down
-    after soon(Timeout) -> wait(Awaited, Monitor, Timeout)
+    after min(Timeout, ?SOON) -> go_on(Awaited, Monitor, Monitor, Timeout)
     end,
     erlang:demonitor(Monitor, [flush]),
     receive {[alias | Monitor], _} -> ok after 0 -> ok end,
@@ -80,21 +90,23 @@ makers(Made, [{Maker, {start, _} = Wait} | Chain]) ->
     end;
 makers(_, _) -> [].
 
-await(Awaited, Monitor, Deadline, Pause) ->
+await(Awaited, Answer, Monitor, Deadline, Pause) ->
     case is_circle(Awaited) of
         %% One that got its answer meanwhile may be asked by who gave it.
-        true -> received(Monitor, 0, deadlock);
+        true -> received(Answer, Monitor, 0, deadlock);
         false ->
             Left = left(Deadline),
-            case received(Monitor, min(Left, Pause), timeout) of
-                timeout when Left > Pause -> await(Awaited, Monitor, Deadline, min(2 * Pause, ?PAUSE));
+            case received(Answer, Monitor, min(Left, Pause), timeout) of
+                timeout when Left > Pause -> await(Awaited, Answer, Monitor, Deadline, min(2 * Pause, ?PAUSE));
                 Outcome -> Outcome
             end
     end.
 
-received(Monitor, Time, Otherwise) ->
+%% An answer comes as an actor gives it at once, or as a gen_server does.
+received(Answer, Monitor, Time, Otherwise) ->
     receive
-        {[alias | Monitor], Reply} -> {answer, Reply};
+        {Answer, Value} -> {answer, {ok, Value}};
+        {[_ | Answer], Reply} -> {answer, Reply};
         {'DOWN', Monitor, _, _, _} -> down
     after Time -> Otherwise
     end.

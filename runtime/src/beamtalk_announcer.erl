@@ -12,7 +12,7 @@
          'announceAndWait:timeout:'/3, 'unsubscribe:'/2, subscriptions/1, 'subscribersOf:'/2,
          subscriptionCount/1]).
 -export([unsubscribe/1, isActive/1, navigation_default/1, navigation_of/2, announced_classes/1]).
--export([system_event/2, watch_actors/0, actor_started/2, native_started/2, actor_ends/0, state_changed/3, child_failed/3, binding_changed/2, is_watched/0,
+-export([system_event/2, watch_actors/0, actor_started/2, native_started/2, actor_ends/1, state_changed/3, child_failed/3, binding_changed/2, is_watched/0,
          flush_completed/1, subscribed/1, hand/2]).
 -export([start_link/0, tables/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
@@ -144,7 +144,8 @@ start(#subscription{handler = Handler}, Event, Chain) ->
                                   Exception = beamtalk_error:from_caught(Class, Reason, Stack),
                                   ?LOG_ERROR("An announcement handler failed: ~ts",
                                              [beamtalk_display:print(Exception)])
-                          end
+                          end,
+                          beamtalk_tracing:flush()
                   end).
 
 handle({Selector, Receiver}, Event) -> beamtalk_dispatch:send_list(Receiver, Selector, [Event]);
@@ -341,25 +342,33 @@ flush_completed(Files) ->
 watch_actors() ->
     gen_server:cast(?MODULE, watch_actors).
 
-%% Called by an actor that ends in an orderly way.
--spec actor_ends() -> ok.
-actor_ends() ->
+%% Called by an actor that ends in an orderly way. If that is a crash it leaves its reason: it may be gone before this server
+%% comes to watch it.
+-spec actor_ends(term()) -> ok.
+actor_ends(Reason) ->
     case get('$bt_started') of
         undefined -> ok;
-        {Class, Started} -> beamtalk_tracing:stopped(self(), Class, Started)
+        {Class, Started} ->
+            beamtalk_tracing:stopped(self(), Class, Started),
+            case is_watched() andalso not is_no_crash(reason_symbol(Reason)) of
+                true -> gen_server:cast(?MODULE, {crashed, self(), reason_symbol(Reason)});
+                false -> ok
+            end
     end.
+
+is_no_crash(Symbol) -> Symbol =:= normal orelse Symbol =:= shutdown.
 
 actor_stopped({Class, Supervisor}, Pid, Reason) ->
     IsOrderly = beamtalk_tracing:is_stopped(Pid, Class),
     IsOrderly orelse beamtalk_tracing:record(Pid, Class, stop, lifecycle, os:perf_counter(), ok),
     beamtalk_tracing:flush(),
-    %% One that was gone before this server came to watch it has left no reason.
+    %% One that was gone before this server came to watch it has left no other reason.
     Symbol = case reason_symbol(Reason) of
         noproc when IsOrderly -> normal;
         Known -> Known
     end,
     system_event('ActorStopped', #{actorClass => Class, pid => Pid, reason => Symbol}),
-    case Supervisor =:= none orelse lists:member(Symbol, [normal, shutdown]) of
+    case Supervisor =:= none orelse is_no_crash(Symbol) of
         true -> ok;
         false -> system_event('SupervisionChildCrashed', #{supervisor => Supervisor, childClass => Class,
                                                            childPid => Pid, reason => Symbol})
@@ -421,14 +430,17 @@ handle_cast(watch_actors, Monitors) ->
               end};
 handle_cast({actor, Actor, Pid}, Monitors) ->
     {noreply, Monitors#{monitor(process, Pid) => Actor}};
+%% It comes after the actor's start and before its end, which are told to this server in that order.
+handle_cast({crashed, Pid, Reason}, Monitors) ->
+    {noreply, Monitors#{{crashed, Pid} => Reason}};
 handle_cast(_, Monitors) ->
     {noreply, Monitors}.
 
 -spec handle_info(term(), map()) -> {noreply, map()}.
 handle_info({'DOWN', Monitor, process, Pid, Reason}, Monitors) when is_map_key(Monitor, Monitors) ->
     {Actor, Left} = maps:take(Monitor, Monitors),
-    actor_stopped(Actor, Pid, Reason),
-    {noreply, Left};
+    actor_stopped(Actor, Pid, maps:get({crashed, Pid}, Left, Reason)),
+    {noreply, maps:remove({crashed, Pid}, Left)};
 handle_info({'DOWN', _, process, Owner, _}, Monitors) ->
     ets:match_delete(?MODULE, #subscription{id = '_', bus = '_', class = '_', kind = '_',
                                             handler = '_', owner = Owner}),

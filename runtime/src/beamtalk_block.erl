@@ -3,7 +3,7 @@
 
 -export([value/1, 'value:'/2, 'value:value:'/3, 'value:value:value:'/4, 'valueWithArguments:'/2]).
 -export([arity/1, 'whileTrue:'/2, 'whileFalse:'/2, repeat/1, printString/1, asString/1]).
--export([on_do/3, ensure/2, call/2, 'on:do:'/3, 'ensure:'/2]).
+-export([on_do/3, ensure/2, call/2, idle/1, 'on:do:'/3, 'ensure:'/2]).
 
 -spec value(fun()) -> term().
 value(Block) -> Block().
@@ -40,6 +40,11 @@ call(Block, _) when is_function(Block, 0) -> Block();
 call(Block, [A]) when is_function(Block, 1) -> Block(A);
 call(Block, Args) when is_function(Block) -> apply(Block, Args);
 call(Other, _) -> beamtalk_dispatch:send(Other, value).
+
+%% A block that does nothing, for messages that only fail.
+-spec idle(0 | 1) -> fun().
+idle(0) -> fun() -> nil end;
+idle(1) -> fun(_) -> nil end.
 
 -spec 'whileTrue:'(fun(), term()) -> nil.
 'whileTrue:'(Condition, Body) ->

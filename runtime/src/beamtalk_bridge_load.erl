@@ -4,7 +4,7 @@
 -export([load/2]).
 
 %% Bytes of forms that take long to optimise: some 25 methods of a few lines.
--define(LARGE, 131072).
+-define(LARGE, 65536).
 %% Words of heap that compiling starts with at most. Memory that was never used costs more than moving what is left in
 %% less of it: with 2,700,000 words a class of 550 KB of forms took half as long again as with 1,000,000 or 100,000.
 -define(ROOM, 500000).
@@ -152,7 +152,7 @@ accepted({error, Text}) -> exit({refused, beamtalk_bridge_error:new(<<"compile_f
 %% Somebody waits for a class that is sent as forms. Where it is large, half of the time would go into
 %% optimising it; a build of the project makes the fast code.
 haste(Forms) when byte_size(Forms) > ?LARGE ->
-    [no_copt, no_bool_opt, no_bsm_opt, no_recv_opt, no_ssa_opt, no_throw_opt];
+    [no_fold, no_alias, no_bool_opt, no_bsm_opt, no_recv_opt, no_ssa_opt, no_throw_opt, no_postopt];
 haste(_) -> [].
 
 metadata(Forms) ->

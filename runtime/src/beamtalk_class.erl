@@ -349,7 +349,7 @@ depth(Name, Supers, N) ->
 -spec named(name()) -> term().
 named(Name) ->
     case persistent_term:get(Name, []) of
-        #{'$info' := #{object := Object}} -> Object;
+        {#{'$info' := #{object := Object}}, _} -> Object;
         _ ->
             %% `Transcript' and kin look like classes.
             case beamtalk_workspace:global(Name) of

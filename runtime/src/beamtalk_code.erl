@@ -18,7 +18,8 @@
 -define(PROBES, beamtalk_probes).
 %% How many modules are loaded in the background at once.
 -define(AT_ONCE, 20).
--define(OPTIONS, [binary, return_errors, nowarn_unused_vars, nowarn_export_all, no_spawn_compiler_process]).
+-define(OPTIONS, [binary, return_errors, nowarn_unused_vars, nowarn_export_all, deterministic,
+                  no_spawn_compiler_process]).
 
 %% A module ready to be loaded, with its metadata when that is known without
 %% loading it.
@@ -108,6 +109,7 @@ metadata(Forms) -> literal('__beamtalk_meta', Forms, unknown).
 -spec literal(atom(), [term()], term()) -> term().
 literal(Name, Forms, Default) ->
     case [Body || {function, _, Function, 0, [{clause, _, [], [], Body}]} <- Forms, Function =:= Name] of
+        [[{value, _, Term}]] -> Term;
         [Body] ->
             {value, Value, _} = erl_eval:exprs(Body, erl_eval:new_bindings()),
             Value;
@@ -117,7 +119,7 @@ literal(Name, Forms, Default) ->
 -spec compile_forms([term()]) -> {ok, module(), binary()} | {error, term()}.
 compile_forms(Forms) ->
     %% A process of its own with room from the start: the compiler makes much garbage.
-    {_, Monitor} = spawn_opt(fun() -> exit({compiled, compile:forms(Forms, ?OPTIONS)}) end,
+    {_, Monitor} = spawn_opt(fun() -> exit({compiled, beamtalk_forms:forms(Forms, ?OPTIONS)}) end,
                              [monitor, {min_heap_size, 300000}]),
     Outcome = receive
         {'DOWN', Monitor, process, _, {compiled, Answer}} -> Answer;

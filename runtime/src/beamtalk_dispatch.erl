@@ -3,8 +3,9 @@
 %%
 %% Each class has a table `Selector => external fun' in `persistent_term' under
 %% its own name ('Rect' for instances, 'Rect class' for the class object), with
-%% inherited methods and extensions flattened in. A send is one lookup of the
-%% table, one of the selector and a call.
+%% inherited methods and extensions flattened in, and before it the few entries
+%% that the class defines itself. A send is one lookup of the two, one of the
+%% selector and a call.
 %%
 %% Binaries: whether the bytes are text (String) or not (Binary) matters only
 %% for selectors whose methods differ. The table '$bt_text' holds, for each
@@ -16,9 +17,12 @@
 -export([send/2, send/3, send/4, send/5, send/6, send_list/3, send_as/4, super/5, cast/3]).
 -export([compare/3, concat/2, at/2, at_put/3]).
 -export([class_name/1, class_of/1, info/1, responds_to/2, is_kind_of/2, is_text/1]).
--export([call_local/4, method/2, not_found/4]).
+-export([call_local/4, method/2, not_found/4, table/1]).
 
 -compile({inline, [native_method/2, table/1]}).
+
+-type table() :: #{atom() => fun() | map()}.
+-export_type([table/0]).
 
 %% Texts from this size on are made only where the evaluation may have them.
 -define(LONG_TEXT, 67108864).
@@ -27,17 +31,20 @@
         case R of
             #{'$beamtalk_class' := C} ->
                 case persistent_term:get(C, []) of
-                    #{Sel := F} -> Call;
+                    {#{Sel := F}, _} -> Call;
+                    {_, #{Sel := F}} -> Call;
                     _ -> not_found(C, R, Sel, Args)
                 end;
             {beamtalk_object, C, _, X} when is_atom(X) ->
                 case persistent_term:get(C, []) of
-                    #{Sel := F} -> Call;
+                    {#{Sel := F}, _} -> Call;
+                    {_, #{Sel := F}} -> Call;
                     _ -> not_found(C, R, Sel, Args)
                 end;
             {beamtalk_object, C, _, X} when X =:= self() ->
-                case beamtalk_former:table(C, persistent_term:get(C, [])) of
-                    #{Sel := F} -> Call;
+                case beamtalk_former:tables(C, persistent_term:get(C, [])) of
+                    {#{Sel := F}, _} -> Call;
+                    {_, #{Sel := F}} -> Call;
                     _ -> not_found(C, R, Sel, Args)
                 end;
             {beamtalk_object, _, _, _} ->
@@ -186,7 +193,7 @@ native_method(R, Sel) when is_binary(R) ->
     end;
 native_method(R, Sel) ->
     case persistent_term:get(native_class(R), []) of
-        #{Sel := F} -> F;
+        {_, #{Sel := F}} -> F;
         _ -> none
     end.
 
@@ -208,15 +215,24 @@ class_of(Term) ->
 -spec info(atom()) -> map() | none.
 info(Class) ->
     case persistent_term:get(Class, []) of
-        #{'$info' := Info} -> Info;
+        {#{'$info' := Info}, _} -> Info;
         _ -> none
     end.
 
+%% Everything the class of that name answers; empty where there is none.
+-spec table(atom()) -> table().
 table(Class) ->
-    persistent_term:get(Class, []).
+    case persistent_term:get(Class, []) of
+        {_, Table} -> Table;
+        [] -> #{}
+    end.
 
 %% An actor that could not follow a change of its class goes on with the tables from before.
-table_for({beamtalk_object, _, _, Pid}, Class) when Pid =:= self() -> beamtalk_former:table(Class, table(Class));
+table_for({beamtalk_object, _, _, Pid}, Class) when Pid =:= self() ->
+    case beamtalk_former:tables(Class, persistent_term:get(Class, [])) of
+        {_, Table} -> Table;
+        [] -> #{}
+    end;
 table_for(_, Class) -> table(Class).
 
 %% The method found for a selector in a class's table.

@@ -159,7 +159,7 @@ understood(Class) ->
         _ -> selectors(Class)
     end.
 
-selectors(Class) -> maps:keys(maps:remove('$info', persistent_term:get(Class, #{}))).
+selectors(Class) -> maps:keys(maps:remove('$info', beamtalk_dispatch:table(Class))).
 
 %% A selector that begins with this one, the shortest first: its other arguments are missing.
 nearest(Selector, Known) ->

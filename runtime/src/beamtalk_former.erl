@@ -5,7 +5,7 @@
 %% the modules they name are not loaded over meanwhile (beamtalk_code).
 -module(beamtalk_former).
 
--export([remember/1, settle/1, forget/1, is_remembered/1, table/2, has_left_out/2, is_needed/1, restore/2, leave/0]).
+-export([remember/1, settle/1, forget/1, is_remembered/1, tables/2, has_left_out/2, is_needed/1, restore/2, leave/0]).
 
 -define(TABLE, beamtalk_former).
 
@@ -23,7 +23,7 @@ remember(Classes) ->
 remember_class(Class, #{version := Version, ancestors := Ancestors}) ->
     Own = [Name || Name <- [Class | Ancestors], not beamtalk_class:is_library(Name)],
     Tables = maps:from_list([{Name, persistent_term:get(Name)} || Name <- Own]),
-    Modules = lists:usort([module(Method) || Table <- maps:values(Tables), Method <- maps:values(Table),
+    Modules = lists:usort([module(Method) || {_, Table} <- maps:values(Tables), Method <- maps:values(Table),
                                              is_function(Method)]),
     ets:insert(?TABLE, {{Class, Version}, Modules, Tables}),
     {Class, Version}.
@@ -39,7 +39,7 @@ settle(Keys) ->
     ok.
 
 has_changed({Class, _} = Key) ->
-    [{_, _, #{Class := #{'$info' := #{fields := Before}}}}] = ets:lookup(?TABLE, Key),
+    [{_, _, #{Class := {#{'$info' := #{fields := Before}}, _}}}] = ets:lookup(?TABLE, Key),
     case beamtalk_dispatch:info(Class) of
         #{fields := Before} -> false;
         _ -> true
@@ -109,17 +109,20 @@ leave() ->
     erase('$bt_former'),
     ok.
 
-%% The table this process uses for a class of its own; Current is the published one.
--spec table(atom(), Table) -> Table | map() when Table :: map() | [].
-table(Class, Current) ->
+%% What this process uses for a class of its own instead of what is published (see beamtalk_table).
+-spec tables(atom(), Current) -> Current when Current :: {beamtalk_dispatch:table(), beamtalk_dispatch:table()} | [].
+tables(Class, Current) ->
     case get('$bt_former') of
-        {_, #{Class := Table}} -> Table;
+        {_, #{Class := Tables}} -> Tables;
         _ -> Current
     end.
 
 %% Is the receiver this actor, as it was before its class had the method?
 -spec has_left_out(term(), atom()) -> boolean().
 has_left_out({beamtalk_object, Class, _, Pid}, Sel) when Pid =:= self() ->
-    Current = persistent_term:get(Class, #{}),
-    is_map_key(Sel, Current) andalso not is_map_key(Sel, table(Class, Current));
+    case persistent_term:get(Class, []) of
+        {_, Table} = Current ->
+            is_map_key(Sel, Table) andalso not is_map_key(Sel, element(2, tables(Class, Current)));
+        [] -> false
+    end;
 has_left_out(_, _) -> false.

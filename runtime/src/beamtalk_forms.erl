@@ -1,7 +1,8 @@
 %% From the compiler's Erlang forms to code: compiling many modules at once, writing and loading them.
 -module(beamtalk_forms).
 
--export([compile/1, compile_with_summary/1, read/1, compile_read/2, messages/1, parallel/3, write/2]).
+-export([compile/1, compile_with_summary/1, read/1, compile_read/2, forms/2, messages/1, parallel/3, write/2]).
+-export([core_transform/2]).
 
 %% Compile one module from the external format of its forms.
 -spec compile(binary()) -> {ok, module(), binary()} | {error, binary()}.
@@ -28,7 +29,7 @@ read(Forms) ->
 %% The same from the forms themselves, with more options of the Erlang compiler.
 -spec compile_read([term()], [compile:option()]) -> {ok, module(), binary()} | {error, binary()}.
 compile_read(Abstract, Options) ->
-    case compile:noenv_forms(Abstract, Options ++ options()) of
+    case forms(Abstract, Options ++ options()) of
         {ok, Module, Beam} -> {ok, Module, Beam};
         {ok, Module, Beam, _Warnings} -> {ok, Module, Beam};
         {error, Errors, _Warnings} -> {error, describe(Errors)}
@@ -36,6 +37,41 @@ compile_read(Abstract, Options) ->
 
 options() ->
     [binary, return_errors, deterministic, no_spawn_compiler_process].
+
+%% The Erlang compiler's answer for forms of ours.
+-spec forms([term()], [compile:option()]) -> term().
+forms(Abstract, Options) ->
+    case literals(Abstract) of
+        [] -> compile:noenv_forms(Abstract, Options);
+        Literals ->
+            %% Not an option: those are written into the module. `no_copt' leaves the transform out.
+            put(?MODULE, maps:from_list(Literals)),
+            try compile:noenv_forms([placeholder(Form) || Form <- Abstract],
+                                    [{core_transform, ?MODULE}, no_spawn_compiler_process | Options -- [no_copt]])
+            after erase(?MODULE)
+            end
+    end.
+
+%% Functions that answer a term which came as it is. No form of Erlang says so; its code as an expression of many parts
+%% would cost each pass of the compiler, so it is put in behind the passes that look into expressions.
+literals(Abstract) ->
+    [{Name, Term} || {function, _, Name, 0, [{clause, _, [], [], [{value, _, Term}]}]} <- Abstract].
+
+placeholder({function, Line, Name, 0, [{clause, At, [], [], [{value, _, _}]}]}) ->
+    {function, Line, Name, 0, [{clause, At, [], [], [{nil, At}]}]};
+placeholder(Form) -> Form.
+
+%% Called by the Erlang compiler.
+-spec core_transform(cerl:c_module(), [compile:option()]) -> cerl:c_module().
+core_transform(Core, _Options) ->
+    Literals = get(?MODULE),
+    Defined = [{Name, literal(cerl:fname_id(Name), cerl:fname_arity(Name), Fun, Literals)}
+               || {Name, Fun} <- cerl:module_defs(Core)],
+    cerl:update_c_module(Core, cerl:module_name(Core), cerl:module_exports(Core), cerl:module_attrs(Core), Defined).
+
+literal(Name, 0, Fun, Literals) when is_map_key(Name, Literals) ->
+    cerl:update_c_fun(Fun, [], cerl:abstract(map_get(Name, Literals)));
+literal(_, _, Fun, _) -> Fun.
 
 describe(Errors) ->
     iolist_to_binary([[Line, $\n] || Line <- lines("error", Errors)]).

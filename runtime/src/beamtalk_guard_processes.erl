@@ -5,15 +5,17 @@
 %% The one that watches goes before everything else in the node.
 -module(beamtalk_guard_processes).
 
--export([start_link/0]).
+-export([start_link/0, blamed/4]).
 
 %% How often to look.
 -define(LOOK, 50).
 %% Between two rounds of the census, and how much longer than a round itself that is at least.
 -define(CENSUS, 250).
 -define(RARITY, 20).
-%% How long processes may take to say what they are while nothing else runs.
+%% How long processes may take to say what they are while nothing else runs, in milliseconds of the processor: on a busy machine
+%% the node may have had none of it. After so many times that on the clock it is not waited any longer.
 -define(ANSWER, 300).
+-define(PATIENCE, 10).
 %% So many thereby share the asking: one that does not answer holds up only a few others.
 -define(ASKERS, 50).
 %% So many looks may pass before a process of the usual priority gets to run; then whoever holds it up is looked for, and given
@@ -28,11 +30,16 @@
 %% So far above the limit (a tenth) somebody is stopped.
 -define(SLACK, 10).
 -define(SHARERS, 4).
+%% So many answers speak for those that do not answer.
+-define(FEW, 20).
+%% So many rounds of the census after some were ended what they started last is written down: the one under way may be past it.
+-define(LATE, 2).
 %% Looks after which the table is full for good.
 -define(FULL, 20).
 
 -define(RUNNING, beamtalk_running).
-%% {Process, known | raw, group leader, parent}: those that Erlang code started are raw, actors and OTP's own are known.
+%% {Process, known | young | raw, group leader, parent}: those that Erlang code started are raw, actors and OTP's own are known.
+%% A young one counts as raw and is asked again: an actor begins under the leader of the evaluation that makes it.
 -define(WRITTEN, beamtalk_census).
 -define(FIRST, {?MODULE, first}).
 
@@ -42,7 +49,13 @@
                 %% A process of the usual priority, what it was asked last, and how many looks ago.
                 canary :: pid(),
                 asked = none :: none | reference(),
-                missed = 0 :: non_neg_integer()}).
+                missed = 0 :: non_neg_integer(),
+                %% Processes that were ended, and until which round of the census what they started is looked for: one that
+                %% was about to run may do so once more before it hears of its end.
+                ended = #{} :: #{pid() => true},
+                rounds :: atomics:atomics_ref(),
+                until = 0 :: non_neg_integer()}).
+
 
 %% Both processes end with the caller.
 -spec start_link() -> ok.
@@ -53,19 +66,21 @@ start_link() ->
     %% What is there before any code of the user is the system's.
     persistent_term:get(?FIRST, none) =:= none
         andalso persistent_term:put(?FIRST, maps:from_keys(processes(), true)),
-    _ = spawn_opt(fun census/0, [link, {priority, high}]),
+    Rounds = atomics:new(1, []),
+    _ = spawn_opt(fun() -> census(Rounds) end, [link, {priority, high}]),
     _ = spawn_opt(fun() ->
-                      watch(#seen{canary = spawn_opt(fun answer/0, [link])})
+                      watch(#seen{canary = spawn_opt(fun answer/0, [link]), rounds = Rounds})
                   end, [link, {priority, max}]),
     ok.
 
 %%% The census
 
--spec census() -> no_return().
-census() ->
+-spec census(atomics:atomics_ref()) -> no_return().
+census(Rounds) ->
     {Microseconds, _} = timer:tc(fun count/0),
+    atomics:add(Rounds, 1, 1),
     receive after max(?CENSUS, ?RARITY * Microseconds div 1000) -> ok end,
-    census().
+    census(Rounds).
 
 count() ->
     Living = processes(),
@@ -74,7 +89,11 @@ count() ->
     [write_down(Pid) || Pid <- unwritten(Living)],
     ok.
 
-unwritten(Pids) -> [Pid || Pid <- Pids, not ets:member(?WRITTEN, Pid)].
+%% Those that were not asked, or may have become another kind since.
+unwritten(Pids) -> [Pid || Pid <- Pids, is_unwritten(ets:lookup(?WRITTEN, Pid))].
+
+is_unwritten([{_, Kind, _, _}]) -> Kind =:= young;
+is_unwritten([]) -> true.
 
 write_down(Pid) ->
     case process_info(Pid, [initial_call, group_leader, parent]) of
@@ -85,11 +104,14 @@ write_down(Pid) ->
 
 %% What an evaluation starts by way of OTP is its own as well, until it says otherwise as actors do.
 kind(Pid, Module, Leader) ->
-    IsKnown = is_map_key(Pid, persistent_term:get(?FIRST))
-        orelse Module =:= proc_lib andalso not ets:member(beamtalk_keepers, Leader),
-    case IsKnown of
+    case is_map_key(Pid, persistent_term:get(?FIRST)) of
         true -> known;
-        false -> raw
+        false when Module =/= proc_lib -> raw;
+        false ->
+            case ets:member(beamtalk_keepers, Leader) of
+                true -> young;
+                false -> known
+            end
     end.
 
 %%% Watching
@@ -107,14 +129,35 @@ number(#seen{full = Full} = Seen) ->
     if
         Count > Limit + Limit div ?SLACK ->
             %% Part of what is too much, even where several share it.
-            alone(fun() -> stop_spawners(Limit div ?SLACK div ?SHARERS) end),
-            Seen#seen{full = 0};
-        Count < Limit - Limit div ?SLACK -> Seen#seen{full = 0};
+            Ended = alone(fun() -> stop_spawners(Limit div ?SLACK div ?SHARERS) end),
+            remember(Ended, Seen#seen{full = 0});
+        Count < Limit - Limit div ?SLACK -> late(Seen#seen{full = 0});
         Full >= ?FULL ->
-            alone(fun() -> stop_spawners(Limit div 2) end),
+            Ended = alone(fun() -> stop_spawners(Limit div 2) end),
             %% Stopping the world is rare where many processes are as it should be.
-            Seen#seen{full = -10 * ?FULL};
+            remember(Ended, Seen#seen{full = -10 * ?FULL});
         true -> Seen#seen{full = Full + 1}
+    end.
+
+remember(Pids, #seen{ended = Ended, rounds = Rounds} = Seen) ->
+    Seen#seen{ended = maps:merge(Ended, Pids), until = atomics:get(Rounds, 1) + ?LATE}.
+
+%% What was started after it was looked who there is goes too. The census asks what is new; here nobody is waited for.
+late(#seen{ended = Ended} = Seen) when map_size(Ended) =:= 0 -> Seen;
+late(#seen{ended = Ended, rounds = Rounds, until = Until} = Seen) ->
+    case atomics:get(Rounds, 1) >= Until of
+        false -> Seen;
+        true ->
+            Serving = serving(),
+            end_started([{Pid, Parent} || {Pid, raw, _, Parent} <- ets:tab2list(?WRITTEN), not is_map_key(Pid, Serving)], Ended),
+            Seen#seen{ended = #{}}
+    end.
+
+%% Those that the ended ones started, those that these started, and so on.
+end_started(Rows, Ended) ->
+    case [Pid || {Pid, Parent} <- Rows, is_map_key(Parent, Ended), not is_map_key(Pid, Ended)] of
+        [] -> ok;
+        Children -> end_started(Rows, maps:merge(Ended, maps:from_keys(ended(Children), true)))
     end.
 
 %% Nothing else runs meanwhile, so that no process is added.
@@ -125,25 +168,57 @@ alone(Work) ->
     end.
 
 %% The largest group of processes that nobody was asked for ends, and whoever started it. Those that do not say what they are
-%% go with it; where they are the most, nobody is blamed for them.
+%% go with it; where they are the most, nobody is blamed for them. Answers who was ended.
 stop_spawners(Least) ->
-    _ = ask(unwritten(processes()), fun write_down/1),
+    New = unwritten(processes()),
+    _ = ask(New, fun write_down/1),
     {Groups, Silent} = lists:foldl(fun add/2, {#{}, []}, processes()),
-    {Count, Leader, Rows} =
-        lists:max([{0, none, []} | [{length(Rows), Leader, Rows} || {Leader, Rows} <- maps:to_list(Groups)]]),
     Serving = serving(),
-    Count >= max(Least, length(Silent)) andalso stop_group(Leader, Rows, Serving),
-    [exit(Pid, kill) || Count + length(Silent) >= Least, Pid <- Silent, not is_map_key(Pid, Serving)].
+    Blamed = case blamed(Groups, [Row || Pid <- New, Row <- ets:lookup(?WRITTEN, Pid)], length(Silent), Least) of
+        none -> [];
+        Leader -> stop_group(Leader, maps:get(Leader, Groups), Serving)
+    end,
+    Most = lists:max([0 | [length(Rows) || Rows <- maps:values(Groups)]]),
+    Others = case Most + length(Silent) >= Least of
+        true -> stop_silent(Silent, lists:append(maps:values(Groups)), Serving);
+        false -> []
+    end,
+    maps:from_keys(Blamed ++ Others, true).
+
+%% Whoever started the others may be among them: what it started goes too.
+stop_silent(Silent, Rows, Serving) ->
+    Ended = maps:without(maps:keys(Serving), maps:from_keys(Silent, true)),
+    Children = [Pid || {Pid, _, _, Parent} <- Rows, is_map_key(Parent, Ended), not is_map_key(Pid, Serving)],
+    ended(maps:keys(Ended) ++ Children).
+
+ended(Pids) ->
+    [exit(Pid, kill) || Pid <- Pids],
+    Pids.
+
+%% Whose group is the largest. On a busy machine most of the new processes may be silent: they are what those are that did
+%% answer, if these are more than a few.
+-spec blamed(#{Leader => [tuple()]}, [tuple()], non_neg_integer(), pos_integer()) -> none | Leader.
+blamed(Groups, Answered, Silent, Least) ->
+    Share = fun(Leader) when length(Answered) >= ?FEW ->
+                    Silent * length([Row || {_, Kind, Of, _} = Row <- Answered, Kind =/= known, Of =:= Leader])
+                        div length(Answered);
+               (_) -> 0
+            end,
+    Sizes = [{length(Rows) + Share(Leader), Silent - Share(Leader), Leader} || {Leader, Rows} <- maps:to_list(Groups)],
+    case lists:max([{0, 0, none} | Sizes]) of
+        {Size, Rest, Leader} when Size >= Least, Size >= Rest -> Leader;
+        _ -> none
+    end.
 
 stop_group(Leader, Rows, Serving) ->
-    stop_origin(Leader, Rows),
+    Origin = stop_origin(Leader, Rows),
     %% What a keeper started itself, its evaluator, it ends itself: another evaluation may have begun in it.
-    [exit(Pid, kill) || {Pid, _, _, Parent} <- Rows, Parent =/= Leader, not is_map_key(Pid, Serving)].
+    Origin ++ ended([Pid || {Pid, _, _, Parent} <- Rows, Parent =/= Leader, not is_map_key(Pid, Serving)]).
 
 add(Pid, {Groups, Silent}) ->
     case ets:lookup(?WRITTEN, Pid) of
         [{_, known, _, _}] -> {Groups, Silent};
-        [{_, raw, Leader, _} = Row] ->
+        [{_, _, Leader, _} = Row] ->
             {maps:update_with(Leader, fun(Rows) -> [Row | Rows] end, [Row], Groups), Silent};
         [] -> {Groups, [Pid | Silent]}
     end.
@@ -151,14 +226,17 @@ add(Pid, {Groups, Silent}) ->
 %% The evaluation is told. Without one, an actor that started half of them by itself goes with them.
 stop_origin(Leader, Rows) ->
     case ets:match_object(?RUNNING, {'_', Leader, '_', '_'}) of
-        [{Id, Keeper, _, _}] -> Keeper ! {exceeded, Id, beamtalk_guard:no_process()};
+        [{Id, Keeper, _, _}] ->
+            Keeper ! {exceeded, Id, beamtalk_guard:no_process()},
+            [];
         [] ->
             Started = lists:foldl(fun({_, _, _, Parent}, Counts) ->
                                       maps:update_with(Parent, fun(Count) -> Count + 1 end, 1, Counts)
                                   end, #{}, Rows),
-            [exit(Parent, kill) || {Parent, Count} <- maps:to_list(Started), Count * 2 > length(Rows),
-                                   is_pid(Parent), Parent =/= whereis(beamtalk_bridge),
-                                   [{_, known, Of, _}] <- [ets:lookup(?WRITTEN, Parent)], Of =:= Leader]
+            ended([Parent || {Parent, Count} <- maps:to_list(Started), Count * 2 > length(Rows),
+                             is_pid(Parent), Parent =/= whereis(beamtalk_bridge),
+                             [{_, Kind, Of, _}] <- [ets:lookup(?WRITTEN, Parent)],
+                             Kind =:= young orelse Kind =:= known andalso Of =:= Leader])
     end.
 
 %% The processes that work on a request, keep a session or have a name, as servers of OTP do that start late: perhaps made
@@ -242,14 +320,12 @@ ask(Pids, Question) ->
     Tag = make_ref(),
     Shares = shares(Pids, #{}, 0),
     Askers = [Asker || Share <- Shares, Asker <- asker(fun() -> Watch ! {Tag, [Question(Pid) || Pid <- Share]} end)],
-    Alarm = erlang:start_timer(?ANSWER, self(), Tag),
-    Answers = answers(length(Askers), Tag, Alarm, []),
-    erlang:cancel_timer(Alarm),
+    Answers = answers(length(Askers), Tag, []),
     [begin
          unlink(Asker),
          exit(Asker, kill)
      end || Asker <- Askers],
-    flush(Tag, Alarm),
+    flush(Tag),
     [Pair || {_, _} = Pair <- Answers].
 
 %% With no process to be had nobody is asked.
@@ -263,16 +339,29 @@ shares([Pid | Rest], Shares, Number) ->
     Share = Number rem ?ASKERS,
     shares(Rest, Shares#{Share => [Pid | maps:get(Share, Shares, [])]}, Number + 1).
 
-answers(0, _, _, Answers) -> Answers;
-answers(Left, Tag, Alarm, Answers) ->
+answers(Left, Tag, Answers) ->
+    {Before, _} = erlang:statistics(runtime),
+    answers(Left, Tag, {Before, ?PATIENCE, alarm(Tag)}, Answers).
+
+answers(0, _, {_, _, Alarm}, Answers) ->
+    erlang:cancel_timer(Alarm),
+    Answers;
+answers(Left, Tag, {Before, Patience, Alarm} = Limit, Answers) ->
     receive
-        {Tag, Some} -> answers(Left - 1, Tag, Alarm, Some ++ Answers);
-        {timeout, Alarm, Tag} -> Answers
+        {Tag, Some} -> answers(Left - 1, Tag, Limit, Some ++ Answers);
+        {timeout, Alarm, Tag} ->
+            case erlang:statistics(runtime) of
+                {Now, _} when Now - Before < ?ANSWER, Patience > 1 ->
+                    answers(Left, Tag, {Before, Patience - 1, alarm(Tag)}, Answers);
+                _ -> Answers
+            end
     end.
 
-flush(Tag, Alarm) ->
+alarm(Tag) -> erlang:start_timer(?ANSWER, self(), Tag).
+
+flush(Tag) ->
     receive
-        {Tag, _} -> flush(Tag, Alarm);
-        {timeout, Alarm, _} -> flush(Tag, Alarm)
+        {Tag, _} -> flush(Tag);
+        {timeout, _, Tag} -> flush(Tag)
     after 0 -> ok
     end.

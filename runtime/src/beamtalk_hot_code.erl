@@ -215,7 +215,7 @@ start(#job{id = Id, slot = Number} = Job, Source, #state{jobs = Jobs} = State) -
 
 compile(Source, Module, Id) ->
     try forms(Source, Module, Id) of
-        Forms -> compile:noenv_forms(Forms, options(Source))
+        Forms -> beamtalk_forms:forms(Forms, options(Source))
     catch throw:too_large -> error
     end.
 

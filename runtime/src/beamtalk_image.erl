@@ -6,7 +6,7 @@
 
 -export([boot/1, boot_binary/1, write/2]).
 
--define(FORMAT, 1).
+-define(FORMAT, 2).
 
 -spec boot(file:filename_all()) -> ok | {error, term()}.
 boot(File) ->
@@ -20,13 +20,14 @@ boot(File) ->
 boot_binary(Binary) -> install(binary_to_term(Binary)).
 
 install(#{format := ?FORMAT, records := Records, extensions := Extensions,
-          protocols := Protocols, tables := Tables}) ->
+          protocols := Protocols, tables := Tables, shared := Shared}) ->
     erlang:system_flag(backtrace_depth, 64),
     beamtalk_class:locked(fun() ->
         beamtalk_class:reconstitute(Records),
         ets:insert(beamtalk_extensions, Extensions),
         ets:insert(beamtalk_protocols, Protocols),
-        [persistent_term:put(Key, Table) || {Key, Table} <- Tables],
+        [beamtalk_table:put(Key, Table, Own) || {Key, Table, Own} <- Tables],
+        [persistent_term:put(Key, Term) || {Key, Term} <- Shared],
         beamtalk_class_state:initialize([Name || #{class_slots := [_ | _], name := Name} <- Records])
     end);
 install(_) -> {error, unknown_image_format}.
@@ -56,7 +57,8 @@ image() ->
       records => [maps:remove(loaded_at, Record) || Record <- Records],
       extensions => lists:sort(ets:tab2list(beamtalk_extensions)),
       protocols => lists:sort(ets:tab2list(beamtalk_protocols)),
-      tables => [{Key, unversioned(persistent_term:get(Key))} || Key <- Names ++ Tags] ++ Shared}.
+      tables => [{Key, unversioned(beamtalk_dispatch:table(Key)), beamtalk_table:own_selectors(Key)} || Key <- Names ++ Tags],
+      shared => Shared}.
 
 %% Versions count up from 1 in each run, so 0 is older than any later change.
 unversioned(#{'$info' := Info} = Table) -> Table#{'$info' := Info#{version := 0}};

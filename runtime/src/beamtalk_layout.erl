@@ -263,7 +263,7 @@ module('Dictionary') -> 'bt@stdlib@dictionary'.
 
 %% Whether `printString' of the class is the one of the library.
 is_standard(Class, Module) ->
-    case persistent_term:get(Class, #{}) of
+    case beamtalk_dispatch:table(Class) of
         #{printString := Print} when is_function(Print) -> erlang:fun_info(Print, module) =:= {module, Module};
         _ -> false
     end.

@@ -81,6 +81,7 @@ start(Block, Chain) ->
                                     catch Class:Reason:Stack ->
                                             {error, beamtalk_error:from_caught(Class, Reason, Stack)}
                                     end,
+                          beamtalk_tracing:flush(),
                           %% What the block made does not end with it, as with any process that did its work.
                           {links, Linked} = process_info(self(), links),
                           [unlink(Pid) || Pid <- Linked, is_pid(Pid)],

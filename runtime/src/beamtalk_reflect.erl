@@ -60,8 +60,8 @@ own_selectors(Behaviour) ->
 -spec all_selectors(behaviour()) -> [atom()].
 all_selectors(Behaviour) ->
     Table = case target(Behaviour) of
-        {instance, Name} -> persistent_term:get(Name, #{});
-        {class, Name} -> persistent_term:get(element(2, beamtalk_class:named(Name)), #{})
+        {instance, Name} -> beamtalk_dispatch:table(Name);
+        {class, Name} -> beamtalk_dispatch:table(element(2, beamtalk_class:named(Name)))
     end,
     lists:sort(maps:keys(maps:remove('$info', Table))).
 

@@ -54,7 +54,7 @@ wait(Key, Id, Deadline) ->
     end,
     Asked = case whereis(?MODULE) of
         undefined -> down;
-        Registry -> beamtalk_actor_waits:ask(Registry, {wait, Key, Id, self()}, {lock, Key}, Left)
+        Registry -> beamtalk_actor_waits:ask(Registry, fun(_) -> {wait, Key, Id, self()} end, {lock, Key}, Left)
     end,
     case Asked of
         {answer, ok} -> ok;

@@ -207,7 +207,7 @@ running(Self, Selector) -> lists:reverse(ask(Self, Selector, which_children, ?TI
 
 %% A request as the functions of `supervisor' make it, which would wait for ever.
 ask({_, Class, _, Pid}, Selector, Request, Timeout) ->
-    case beamtalk_actor_waits:ask(Pid, Request, Pid, Timeout) of
+    case beamtalk_actor_waits:ask(Pid, fun(_) -> Request end, Pid, Timeout) of
         {answer, Answer} -> Answer;
         down -> erlang:error(stale(Class, Selector));
         deadlock -> beamtalk_actor:deadlock(Class, Selector);
@@ -310,11 +310,7 @@ stop({_, Class, _, Pid} = Self) ->
                 catch exit:_ -> ok
                 end
             end),
-            Outcome = receive {'DOWN', Monitor, _, _, _} -> down
-                      after beamtalk_actor_waits:soon(infinity) -> beamtalk_actor_waits:wait(Pid, Monitor, infinity)
-                      end,
-            erlang:demonitor(Monitor, [flush]),
-            Outcome =:= down orelse beamtalk_actor:deadlock(Class, stop),
+            beamtalk_actor_waits:wait_for_end(Pid, Monitor, infinity) =:= down orelse beamtalk_actor:deadlock(Class, stop),
             nil
     catch error:#{error := {_, stale_handle, _, _, _, _, _}} -> nil
     end.

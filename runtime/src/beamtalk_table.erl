@@ -2,7 +2,10 @@
 %% its extensions and the table of its superclass.
 -module(beamtalk_table).
 
--export([publish/2, instance_methods/1, class_methods/1, retract/1, function_name/1]).
+-export([publish/2, put/3, own_selectors/1, instance_methods/1, class_methods/1, retract/1, function_name/1]).
+
+%% A map of so many entries is searched from one end, which is faster than by hash.
+-define(SMALL, 32).
 
 -type class_record() :: map().
 
@@ -47,17 +50,17 @@ publish_instance_side(#{name := Name, superclass := Super} = Record) ->
     Inherited = table(Super),
     Own = instance_methods(Record),
     Extensions = extensions(Name, instance),
-    Table = maps:merge(maps:merge(Inherited, Extensions), Own),
     Defined = maps:merge(Extensions, Own),
-    put_term(Name, Table#{'$info' => info(Record, Defined, maps:get('$info', Inherited, #{}))}).
+    Table = maps:merge(Inherited, Defined),
+    put(Name, Table#{'$info' => info(Record, Defined, maps:get('$info', Inherited, #{}))}, maps:keys(Defined)).
 
 publish_class_side(#{name := Name, superclass := Super} = Record) ->
     Inherited = case Super of
         nil -> table('Class');
         _ -> table(tag(Super))
     end,
-    Table = maps:merge(maps:merge(Inherited, extensions(Name, class)), class_methods(Record)),
-    put_term(tag(Name), maps:remove('$info', Table)).
+    Defined = maps:merge(extensions(Name, class), class_methods(Record)),
+    put(tag(Name), maps:remove('$info', maps:merge(Inherited, Defined)), maps:keys(Defined)).
 
 %% String and Binary in one table, see beamtalk_dispatch.
 publish_text() ->
@@ -76,6 +79,21 @@ agree(Selector, Text, Bytes) ->
         Both -> Both
     end.
 
+%% Publish a table, before it those of its entries that the class defines itself, which are asked for most: see beamtalk_dispatch.
+-spec put(atom(), beamtalk_dispatch:table(), [atom()]) -> ok.
+put(Key, Table, Own) ->
+    Near = case length(Own) < ?SMALL of
+        true -> maps:with(['$info' | Own], Table);
+        false -> maps:with(['$info'], Table)
+    end,
+    put_term(Key, {Near, Table}).
+
+%% The selectors that `put/3' was given, or none where they are many.
+-spec own_selectors(atom()) -> [atom()].
+own_selectors(Key) ->
+    {Near, _} = persistent_term:get(Key),
+    maps:keys(Near) -- ['$info'].
+
 put_term(Key, Value) ->
     case persistent_term:get(Key, []) of
         Value -> ok;
@@ -83,7 +101,7 @@ put_term(Key, Value) ->
     end.
 
 table(nil) -> #{};
-table(Class) -> persistent_term:get(Class, #{}).
+table(Class) -> beamtalk_dispatch:table(Class).
 
 tag(Class) ->
     binary_to_atom(<<(atom_to_binary(Class))/binary, " class">>).

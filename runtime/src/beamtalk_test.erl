@@ -49,7 +49,7 @@ run_test(Class, Selector, Timeout) ->
 
 -spec test_selectors(class_name()) -> [atom()].
 test_selectors(Class) ->
-    Names = [atom_to_binary(Selector) || Selector <- maps:keys(persistent_term:get(Class, #{}))],
+    Names = [atom_to_binary(Selector) || Selector <- maps:keys(beamtalk_dispatch:table(Class))],
     [binary_to_existing_atom(Name) || <<"test", _/binary>> = Name <- lists:sort(Names),
                                       binary:match(Name, <<":">>) =:= nomatch].
 

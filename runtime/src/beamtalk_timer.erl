@@ -124,4 +124,5 @@ run(Block) ->
         Class:Reason:Stack ->
             Exception = beamtalk_error:from_caught(Class, Reason, Stack),
             ?LOG_ERROR("Timer block failed: ~ts", [beamtalk_display:print(Exception)])
-    end.
+    end,
+    beamtalk_tracing:flush().

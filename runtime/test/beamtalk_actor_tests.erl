@@ -59,6 +59,8 @@ actor_test_() ->
       {"required slots", fun required/0},
       {"dead actors", fun dead/0},
       {"timeouts", {timeout, 20, fun timeouts/0}},
+      {"answers at once, later and too late", {timeout, 20, fun answers/0}},
+      {"an actor that ends while it is asked", {timeout, 20, fun ends_while_asked/0}},
       {"deadlock is detected", fun deadlock/0},
       {"an actor that gave up waiting is not deadlocked", fun no_false_deadlock/0},
       {"rings of questions that others began", {timeout, 60, fun crossing_questions/0}},
@@ -142,6 +144,34 @@ dead() ->
 unlinked({_, _, _, Pid} = Actor) ->
     unlink(Pid),
     Actor.
+
+%% However long an answer takes it comes once, and what comes after its asker gave up is dropped.
+answers() ->
+    {_, _, _, Pid} = K = kettle(),
+    [?assertEqual(slept, ?D:send(K, 'sleep:', Ms)) || Ms <- [0, 1, 2, 3, 5, 25]],
+    ?assertEqual(timeout, kind(fun() -> beamtalk_actor:send(K, 'run:', [fun() -> receive go -> gone end end], 1000) end)),
+    Pid ! go,
+    %% Answered after that one, and by another way than it.
+    ?assertEqual(slept, ?D:send(K, 'sleep:', 5)),
+    ?assertEqual({messages, []}, process_info(self(), messages)),
+    ?assertEqual({monitors, []}, process_info(self(), monitors)),
+    ?assertEqual(undefined, get('$bt_wait')).
+
+%% At once or later, by itself or killed: who asked is told, and it is dead by then.
+ends_while_asked() ->
+    Late = "receive after 30 -> exit(burnt) end",
+    beamtalk_support:define(#{name => 'Fuse', superclass => 'Actor', kind => actor,
+        methods => [{now, 0, "fun(_) -> exit(burnt) end"}, {late, 0, "fun(_) -> " ++ Late ++ " end"},
+                    {normally, 0, "fun(_) -> exit(self(), normal), receive after infinity -> ok end end"},
+                    {shot, 0, "fun(_) -> exit(self(), kill), receive after infinity -> ok end end"}]}),
+    [begin
+         {_, _, _, Pid} = Fuse = ?D:send(beamtalk_class:named('Fuse'), spawn),
+         unlink(Pid),
+         ?assertEqual(actor_dead, kind(fun() -> ?D:send(Fuse, How) end)),
+         ?assertNot(is_process_alive(Pid)),
+         ?assertEqual(actor_dead, kind(fun() -> ?D:send(Fuse, How) end))
+     end || How <- [now, late, normally, shot]],
+    ?assertEqual({messages, []}, process_info(self(), messages)).
 
 timeouts() ->
     K = kettle(),

@@ -15,6 +15,25 @@ compiles_forms_test() ->
     {module, _} = code:load_binary(bt_forms_sample, "sample", Beam),
     ?assertEqual(42, bt_forms_sample:answer()).
 
+terms_as_they_are_become_literals_test() ->
+    Term = #{name => <<"Zoë"/utf8>>, list => [1, {2.5, #{}}], deep => lists:seq(1, 1000)},
+    Function = {function, 1, meta, 0, [{clause, 1, [], [], [{value, 1, Term}]}]},
+    Other = {function, 1, none, 0, [{clause, 1, [], [], [{nil, 1}]}]},
+    Forms = [{attribute, 1, module, bt_forms_literal}, {attribute, 1, export, [{meta, 0}, {none, 0}]}, Function, Other],
+    [begin
+         {ok, bt_forms_literal, Beam} = beamtalk_forms:compile_read(Forms, Options),
+         {module, _} = code:load_binary(bt_forms_literal, "literal", Beam),
+         ?assertEqual(Term, bt_forms_literal:meta()),
+         ?assertEqual(Term, beamtalk_code:literal(meta, Forms, none)),
+         ?assertEqual([], bt_forms_literal:none()),
+         %% It is in the module once.
+         {ok, {_, [{"Dbgi", Debug}]}} = beam_lib:chunks(Beam, ["Dbgi"]),
+         ?assert(byte_size(Debug) < 500),
+         true = code:delete(bt_forms_literal),
+         code:purge(bt_forms_literal)
+     end || Options <- [[], [no_fold, no_alias, no_ssa_opt, no_postopt]]],
+    ?assertEqual(undefined, get(beamtalk_forms)).
+
 faults_are_lines_of_text_test() ->
     {error, Text} = beamtalk_forms:compile(forms("-module(bt_forms_bad). f() -> X.")),
     ?assertNot(binary:match(Text, <<"variable 'X' is unbound">>) =:= nomatch).

@@ -15,8 +15,8 @@ setup() ->
                                                     {'Result', 'bt@stdlib@result'}, {'Rect', 'bt@stdlib@value'}]].
 
 standard(Class, Module) ->
-    Table = persistent_term:get(Class, #{}),
-    persistent_term:put(Class, Table#{printString => fun Module:printString/1}).
+    Table = beamtalk_dispatch:table(Class),
+    beamtalk_table:put(Class, Table#{printString => fun Module:printString/1}, []).
 
 text(Value, Width) -> beamtalk_layout:text(Value, Width, 65536).
 

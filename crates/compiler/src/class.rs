@@ -209,7 +209,7 @@ impl<'a> Module<'a> {
         self.add_expression(
             "__beamtalk_meta",
             Vec::new(),
-            vec![meta::literal(&meta, line)],
+            vec![Erl::literal(line, meta)],
             line,
         );
     }
@@ -442,14 +442,14 @@ impl<'a> Module<'a> {
         self.extension_entries(entries);
         if self.file.origin != Origin::Session {
             // Code may be loaded under another name: what a file no longer has is found by this one.
-            let home = vec![meta::literal(&Term::Atom(self.file.module.clone()), 1)];
+            let home = vec![Erl::literal(1, Term::Atom(self.file.module.clone()))];
             self.add_expression("__beamtalk_home", Vec::new(), home, 1);
         }
     }
 
     fn extension_entries(&mut self, entries: Vec<Term>) {
         if !entries.is_empty() {
-            let body = vec![meta::literal(&Term::List(entries), 1)];
+            let body = vec![Erl::literal(1, Term::List(entries))];
             self.add_expression("__beamtalk_extensions", Vec::new(), body, 1);
         }
     }
@@ -474,7 +474,7 @@ impl<'a> Module<'a> {
         self.add_expression(
             "__beamtalk_replaced",
             Vec::new(),
-            vec![meta::literal(&replaced, 1)],
+            vec![Erl::literal(1, replaced)],
             1,
         );
     }
@@ -485,7 +485,7 @@ impl<'a> Module<'a> {
         self.add_expression(
             "__beamtalk_protocol",
             Vec::new(),
-            vec![meta::literal(&meta, line)],
+            vec![Erl::literal(line, meta)],
             line,
         );
     }

@@ -1,9 +1,11 @@
 //! Erlang code as a tree, and its abstract format as a term.
 
+use std::collections::hash_map::Entry;
+
 use beamtalk_etf::Term;
 use ecow::EcoString;
 use num_bigint::BigInt;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::names;
 
@@ -21,6 +23,8 @@ pub(crate) enum ErlKind {
     Integer(BigInt),
     Float(f64),
     Binary(EcoString),
+    /// A term as it is: only as the whole body of a function without parameters.
+    Literal(Term),
     Tuple(Vec<Erl>),
     /// Elements and, where it is not `[]`, the tail.
     List(Vec<Erl>, Option<Box<Erl>>),
@@ -109,6 +113,10 @@ impl Erl {
 
     pub(crate) fn integer(line: u32, value: impl Into<BigInt>) -> Self {
         Self::new(line, ErlKind::Integer(value.into()))
+    }
+
+    pub(crate) fn literal(line: u32, term: Term) -> Self {
+        Self::new(line, ErlKind::Literal(shortened(term)))
     }
 
     pub(crate) fn tuple(line: u32, elements: Vec<Erl>) -> Self {
@@ -215,7 +223,11 @@ impl FreeScan {
     fn expression(&mut self, erl: &Erl) {
         match &erl.kind {
             ErlKind::Var(name) => self.seen.push(name.clone()),
-            ErlKind::Atom(_) | ErlKind::Integer(_) | ErlKind::Float(_) | ErlKind::Binary(_) => {}
+            ErlKind::Atom(_)
+            | ErlKind::Integer(_)
+            | ErlKind::Float(_)
+            | ErlKind::Binary(_)
+            | ErlKind::Literal(_) => {}
             ErlKind::Tuple(elements) | ErlKind::Block(elements) => self.all(elements),
             ErlKind::List(elements, tail) => {
                 self.all(elements);
@@ -329,6 +341,7 @@ pub(crate) fn to_term(erl: &Erl) -> Term {
             Err(_) => node("integer", line, [Term::BigInteger(value.clone())]),
         },
         ErlKind::Float(value) => node("float", line, [Term::Float(*value)]),
+        ErlKind::Literal(term) => node("value", line, [term.clone()]),
         ErlKind::Binary(text) => binary_term(line, text),
         ErlKind::Tuple(elements) => node("tuple", line, [terms(elements)]),
         ErlKind::List(elements, tail) => {
@@ -400,22 +413,68 @@ pub(crate) fn to_term(erl: &Erl) -> Term {
     }
 }
 
+/// The term with names that Erlang can have, and each key of a map once, with its last value.
+fn shortened(term: Term) -> Term {
+    let all = |terms: Vec<Term>| terms.into_iter().map(shortened).collect::<Vec<Term>>();
+    match term {
+        Term::Atom(name) => Term::Atom(names::atom(name)),
+        Term::Tuple(elements) => Term::Tuple(all(elements)),
+        Term::List(elements) => Term::List(all(elements)),
+        Term::ImproperList(elements, tail) => Term::ImproperList(all(elements), Box::new(shortened(*tail))),
+        Term::Map(pairs) => {
+            let mut once: Vec<(Term, Term)> = Vec::with_capacity(pairs.len());
+            let mut places: FxHashMap<EcoString, usize> = FxHashMap::default();
+            for (key, value) in pairs {
+                let (key, value) = (shortened(key), shortened(value));
+                let Term::Atom(name) = &key else {
+                    once.push((key, value));
+                    continue;
+                };
+                match places.entry(name.clone()) {
+                    Entry::Occupied(place) => {
+                        if let Some(pair) = once.get_mut(*place.get()) {
+                            pair.1 = value;
+                        }
+                    }
+                    Entry::Vacant(place) => {
+                        place.insert(once.len());
+                        once.push((key, value));
+                    }
+                }
+            }
+            Term::Map(once)
+        }
+        Term::Integer(_) | Term::BigInteger(_) | Term::Float(_) | Term::Binary(_) => term,
+    }
+}
+
 /// The last expression of a function. A call there would be a tail call and the frame of its sender would be gone when
 /// it fails: its value is looked at, so that the call is not the last thing. Only what a method does to run itself
 /// again, or its own loops, stays a tail call, so that recursion needs no stack.
 fn last_term(erl: &Erl, method: Option<&str>) -> Term {
     let line = erl.line;
     match &erl.kind {
-        ErlKind::Call { module, function, .. } if keeps_frame(module, function) => kept(erl),
+        _ if is_kept(erl, method) => kept(erl),
         // What never answers need not be looked at: anything around it keeps the frame.
         ErlKind::Call { module, function, .. } if never_answers(module, function) => {
             node("tuple", line, [Term::list([to_term(erl)])])
         }
-        ErlKind::LocalCall { function, .. } if method != Some(names::method_of(function)) => kept(erl),
         ErlKind::Case { value, clauses } if !is_recursion(value, clauses, method) => {
             node("case", line, [to_term(value), function_clauses(clauses, method)])
         }
         _ => to_term(erl),
+    }
+}
+
+/// A call whose frame is kept, or a choice of such calls, of which one look at the answer is enough.
+fn is_kept(erl: &Erl, method: Option<&str>) -> bool {
+    match &erl.kind {
+        ErlKind::Call { module, function, .. } => keeps_frame(module, function),
+        ErlKind::LocalCall { function, .. } => method != Some(names::method_of(function)),
+        ErlKind::Case { clauses, .. } => clauses
+            .iter()
+            .all(|clause| matches!(clause.body.as_slice(), [only] if is_kept(only, method))),
+        _ => false,
     }
 }
 

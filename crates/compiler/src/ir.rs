@@ -16,7 +16,7 @@ pub(crate) struct VariableId(pub(crate) u32);
 pub(crate) enum Storage {
     /// An Erlang variable; each assignment makes a new one. Inside inlined loops it travels as an argument.
     Plain,
-    /// Assigned and captured by a block that is passed on as a value.
+    /// Assigned by a block that is passed on as a value, or after such a block captured it.
     Cell,
     /// A variable of the session; lives as long as it.
     Session,

@@ -246,10 +246,14 @@ fn with_text(file: &SourceFile, text: EcoString) -> Option<SourceFile> {
     if has_errors(&parse.diagnostics) {
         return None;
     }
+    // Not `..file.clone()`: its tree is large and not wanted.
     Some(SourceFile {
         text,
         unit: parse.unit,
-        ..file.clone()
+        path: file.path.clone(),
+        package: file.package.clone(),
+        module: file.module.clone(),
+        origin: file.origin,
     })
 }
 

@@ -7,7 +7,6 @@ use ecow::EcoString;
 
 use crate::SourceFile;
 use crate::class::{generated_selectors, setter_selector};
-use crate::erl::{Erl, ErlKind};
 use crate::sites;
 use crate::table::{ClassTable, Kind, Origin};
 use crate::types;
@@ -292,28 +291,4 @@ pub(crate) fn protocol(file: &SourceFile, protocol: &ast::Protocol, module: &Eco
         ("package", optional(file.package.as_ref())),
         ("source_file", source_file(file)),
     ])
-}
-
-/// A term as the code of a literal.
-pub(crate) fn literal(term: &Term, line: u32) -> Erl {
-    let kind = match term {
-        Term::Atom(name) => ErlKind::Atom(name.clone()),
-        Term::Integer(value) => ErlKind::Integer((*value).into()),
-        Term::BigInteger(value) => ErlKind::Integer(value.clone()),
-        Term::Float(value) => ErlKind::Float(*value),
-        Term::Binary(bytes) => ErlKind::Binary(String::from_utf8_lossy(bytes).as_ref().into()),
-        Term::Tuple(elements) => ErlKind::Tuple(elements.iter().map(|e| literal(e, line)).collect()),
-        Term::List(elements) => ErlKind::List(elements.iter().map(|e| literal(e, line)).collect(), None),
-        Term::ImproperList(elements, tail) => ErlKind::List(
-            elements.iter().map(|e| literal(e, line)).collect(),
-            Some(Box::new(literal(tail, line))),
-        ),
-        Term::Map(pairs) => ErlKind::Map(
-            pairs
-                .iter()
-                .map(|(key, value)| (literal(key, line), literal(value, line)))
-                .collect(),
-        ),
-    };
-    Erl::new(line, kind)
 }

@@ -156,15 +156,13 @@ impl Lowerer<'_> {
             .iter()
             .map(|v| Erl::call(line, "erlang", "is_integer", vec![(*v).clone()]))
             .collect();
-        let parameters = (0..arity).map(|_| Erl::var(line, "_")).collect();
-        let clause = Clause {
-            patterns: parameters,
-            guards: Vec::new(),
-            body: vec![Erl::atom(line, "nil")],
-            line,
-        };
         let mut arguments = rest.to_vec();
-        arguments.push(Erl::new(line, ErlKind::Fun(vec![clause])));
+        arguments.push(Erl::call(
+            line,
+            "beamtalk_block",
+            "idle",
+            vec![Erl::integer(line, arity)],
+        ));
         let send = super::send::dispatched(first.clone(), &selector.into(), arguments, line).erl;
         let subject = Erl::atom(line, "nil");
         let clauses = vec![
@@ -410,8 +408,12 @@ fn each_child(erl: &mut Erl, visit: &mut impl FnMut(&mut Erl)) {
         }
     }
     match &mut erl.kind {
-        ErlKind::Var(_) | ErlKind::Atom(_) | ErlKind::Integer(_) | ErlKind::Float(_) | ErlKind::Binary(_) => {
-        }
+        ErlKind::Var(_)
+        | ErlKind::Atom(_)
+        | ErlKind::Integer(_)
+        | ErlKind::Float(_)
+        | ErlKind::Binary(_)
+        | ErlKind::Literal(_) => {}
         ErlKind::Tuple(elements) | ErlKind::Block(elements) => elements.iter_mut().for_each(visit),
         ErlKind::List(elements, tail) => {
             elements.iter_mut().for_each(&mut *visit);

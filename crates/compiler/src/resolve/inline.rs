@@ -25,15 +25,22 @@ impl Resolver<'_> {
             ("whileTrue:" | "whileFalse:", [body]) => {
                 let (condition, body) = (block(receiver, 0)?, block(body, 0)?);
                 let until = selector == "whileFalse:";
+                let opened = self.scopes.open_loop();
+                let condition = self.block_body(condition);
+                let body = self.block_body(body);
+                self.scopes.close_loop(&opened);
                 Some(Inline::While {
-                    condition: self.block_body(condition),
-                    body: self.block_body(body),
+                    condition,
+                    body,
                     until,
                 })
             }
-            ("repeat", []) => Some(Inline::Repeat {
-                body: block(receiver, 0).map(|b| self.block_body(b))?,
-            }),
+            ("repeat", []) => {
+                let body = block(receiver, 0)?;
+                Some(Inline::Repeat {
+                    body: self.loop_body(body),
+                })
+            }
             _ if self.table.is_user_selector(selector) => None,
             ("ifTrue:ifFalse:", [yes, no]) => self.if_else(selector, receiver, Some(yes), Some(no)),
             ("ifFalse:ifTrue:", [no, yes]) => self.if_else(selector, receiver, Some(yes), Some(no)),
@@ -49,7 +56,7 @@ impl Resolver<'_> {
                 let count = Box::new(self.expression(receiver));
                 Some(Inline::Times {
                     count,
-                    body: self.block_body(body),
+                    body: self.loop_body(body),
                 })
             }
             ("to:do:", [to, body]) => self.range(receiver, to, None, body),
@@ -62,6 +69,13 @@ impl Resolver<'_> {
         self.scopes.open_block();
         let body = self.statements(&block.body);
         self.scopes.close_block();
+        body
+    }
+
+    fn loop_body(&mut self, block: &ast::Block) -> Vec<Node> {
+        let opened = self.scopes.open_loop();
+        let body = self.block_body(block);
+        self.scopes.close_loop(&opened);
         body
     }
 
@@ -145,8 +159,10 @@ impl Resolver<'_> {
         let by = by.map(|by| Box::new(self.expression(by)));
         self.scopes.open_block();
         let parameter = body.parameters.first()?;
+        let opened = self.scopes.open_loop();
         let variable = self.declare_parameter(parameter, false);
         let body = self.statements(&body.body);
+        self.scopes.close_loop(&opened);
         self.scopes.close_block();
         Some(Inline::Range {
             from,

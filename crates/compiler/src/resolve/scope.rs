@@ -17,8 +17,11 @@ struct Entry {
     activation: usize,
     assignments: u32,
     reads: u32,
-    is_captured: bool,
-    is_assigned_elsewhere: bool,
+    /// When it was last captured and last assigned; 0 is never.
+    captured: u32,
+    assigned: u32,
+    /// A block that captured it may see another value than the one of that moment.
+    is_shared: bool,
     is_session: bool,
     is_temporary: bool,
     is_character: bool,
@@ -40,8 +43,17 @@ pub(super) struct Scopes {
     entries: Vec<Entry>,
     stack: Vec<Scope>,
     activations: Vec<Activation>,
+    /// Counts captures and assignments, in the order of the text.
+    moment: u32,
     /// The outermost scope holds session variables.
     is_session: bool,
+}
+
+/// An inlined loop that is open.
+pub(super) struct Loop {
+    since: u32,
+    /// Variables declared before it.
+    outer: usize,
 }
 
 impl Scopes {
@@ -55,6 +67,7 @@ impl Scopes {
             entries: Vec::new(),
             stack: vec![Scope::default()],
             activations: vec![root],
+            moment: 0,
             is_session: false,
         }
     }
@@ -100,6 +113,25 @@ impl Scopes {
         self.stack.pop();
     }
 
+    pub(super) fn open_loop(&self) -> Loop {
+        Loop {
+            since: self.moment,
+            outer: self.entries.len(),
+        }
+    }
+
+    /// The next turn assigns again what a block captured in this one.
+    pub(super) fn close_loop(&mut self, opened: &Loop) {
+        for entry in self.entries.iter_mut().take(opened.outer) {
+            entry.is_shared |= entry.captured > opened.since && entry.assigned > opened.since;
+        }
+    }
+
+    fn next_moment(&mut self) -> u32 {
+        self.moment += 1;
+        self.moment
+    }
+
     pub(super) fn open_closure(&mut self) {
         self.stack.push(Scope::default());
         let first_scope = self.stack.len() - 1;
@@ -123,7 +155,7 @@ impl Scopes {
     }
 
     fn capture(&mut self, variable: VariableId) {
-        self.entry_mut(variable).is_captured = true;
+        self.entry_mut(variable).captured = self.next_moment();
         let activation = self
             .activations
             .last_mut()
@@ -149,8 +181,9 @@ impl Scopes {
             activation,
             assignments: 0,
             reads: 0,
-            is_captured: false,
-            is_assigned_elsewhere: false,
+            captured: 0,
+            assigned: 0,
+            is_shared: false,
             is_session: false,
             is_temporary: false,
             is_character: false,
@@ -223,8 +256,9 @@ impl Scopes {
             activation: 0,
             assignments: 0,
             reads: 1,
-            is_captured: false,
-            is_assigned_elsewhere: false,
+            captured: 0,
+            assigned: 0,
+            is_shared: false,
             is_session: true,
             is_temporary: false,
             is_character: false,
@@ -250,11 +284,11 @@ impl Scopes {
             None => self.declare(name, span, "variable"),
         };
         let current = self.current_activation();
+        let moment = self.next_moment();
         let entry = self.entry_mut(variable);
         entry.assignments += 1;
-        if entry.activation != current {
-            entry.is_assigned_elsewhere = true;
-        }
+        entry.assigned = moment;
+        entry.is_shared |= entry.activation != current || entry.captured > 0;
         self.touch(variable);
         variable
     }
@@ -262,9 +296,7 @@ impl Scopes {
     /// The value just assigned is a block that mentions the variable itself.
     pub(super) fn assigned_while_captured(&mut self, variable: VariableId) {
         let entry = self.entry_mut(variable);
-        if entry.is_captured {
-            entry.assignments += 1;
-        }
+        entry.is_shared |= entry.captured > 0;
     }
 
     /// How often each variable was assigned so far.
@@ -277,8 +309,7 @@ impl Scopes {
     pub(super) fn assigned_in_guard(&mut self, before: &[u32]) {
         for (entry, before) in self.entries.iter_mut().zip(before) {
             if entry.assignments > *before {
-                entry.is_captured = true;
-                entry.is_assigned_elsewhere = true;
+                entry.is_shared = true;
             }
         }
     }
@@ -315,11 +346,9 @@ impl Scopes {
             .map(|e| (e.name.clone(), e.span, e.what))
             .collect();
         let variables = self.entries.into_iter().map(|entry| {
-            // A parameter is bound once before any assignment counted here.
-            let bindings = entry.assignments + u32::from(entry.what == "parameter");
             let storage = if entry.is_session {
                 Storage::Session
-            } else if entry.is_captured && (bindings > 1 || entry.is_assigned_elsewhere) {
+            } else if entry.is_shared {
                 Storage::Cell
             } else {
                 Storage::Plain

@@ -60,7 +60,7 @@ fn expression(node: &Term, depth: usize) -> String {
     match (tag, parts) {
         ("var", [Term::Atom(name)]) => name.to_string(),
         ("atom", [name]) => atom(name),
-        ("integer" | "float", [value]) => term(value),
+        ("integer" | "float" | "value", [value]) => term(value),
         ("string", [value]) => format!("\"{}\"", String::from_utf8_lossy(&bytes(value))),
         ("nil", []) => "[]".into(),
         ("cons", _) => cons(node, depth),
