@@ -34,7 +34,7 @@ help:
 	@echo "make campaign   1,000 random kills over all parts; SEED repeats a run"
 	@echo "make fuzz       everything that reads bytes from outside, FUZZ_SECONDS (60) for each target"
 	@echo "make test-mcp   the MCP server under clients of others and the official suite (from npm and PyPI)"
-	@echo "make bench-mcp  figures of the MCP server beside their limits (11 minutes and twice MCP_SOAK, 600 s)"
+	@echo "make bench-mcp  figures of the MCP server beside their limits (14 minutes and twice MCP_SOAK, 600 s)"
 	@echo "make bench      language benchmarks, with ratios to plain Erlang and how far they can be believed"
 	@echo "make bench-quick the same in two minutes; bench/compare sets two runs side by side"
 	@echo "make test-vscode the extension in a real VS Code, by Chromium; writes its screenshots"
@@ -179,7 +179,7 @@ test-web: setup web checked
 # The MCP server under clients of others and the official suite, which come from npm and PyPI and bring a Node.js of their own.
 MCP_CLIENTS := tests/mcp/clients
 mcp-clients: tools
-	cd $(MCP_CLIENTS) && { npm ci --no-audit --no-fund --cache ./npm-cache || npm install --no-save --no-audit --no-fund --cache ./npm-cache; } && { [ -x venv/bin/python ] || python3 -m venv venv; } \
+	cd $(MCP_CLIENTS) && npm ci --no-audit --no-fund --cache ./npm-cache && { [ -x venv/bin/python ] || python3 -m venv venv; } \
 	  && venv/bin/pip install --quiet --requirement requirements.txt
 
 test-mcp: mcp-clients checked

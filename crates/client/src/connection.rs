@@ -10,6 +10,7 @@ use beamtalk_wire::answers::Nothing;
 use beamtalk_wire::{ErrorBody, ErrorKind, Head, Operation, PROTOCOL, limits};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
+use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio::net::TcpStream;
@@ -119,14 +120,13 @@ impl<A: DeserializeOwned> Answer<A> {
             let text = format!("the workspace sent what cannot be read: {cause}");
             ErrorBody::new(ErrorKind::InternalError, text)
         };
-        let whole = Value::Object(message.clone());
-        let head = serde_json::from_value::<Head>(whole.clone()).unwrap_or_else(|cause| Head {
+        let head = Head::deserialize(&message).unwrap_or_else(|cause| Head {
             error: Some(unreadable(cause)),
             ..Head::default()
         });
         let body = match &head.error {
             Some(error) => Err(error.clone()),
-            None => serde_json::from_value(whole).map_err(unreadable),
+            None => A::deserialize(&message).map_err(unreadable),
         };
         Self { message, head, body }
     }
@@ -363,7 +363,7 @@ impl Connection {
         let id = format!("r{}", self.next.fetch_add(1, Ordering::Relaxed));
         fields.insert("op".to_owned(), op.into());
         fields.insert("id".to_owned(), id.as_str().into());
-        let text = Value::Object(fields).to_string();
+        let text = serde_json::to_string(&fields).unwrap_or_default();
         if text.len() > limits::INBOUND_FRAME {
             return Err(Error::TooLong(text.len()));
         }

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 pub(crate) const KEY: &str = "go";
 
 /// What a call would do. A yes holds for exactly this.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Effect {
     pub(crate) summary: String,
     /// The same as the title of a button.
@@ -16,6 +16,8 @@ pub(crate) struct Effect {
     pub(crate) classes: Vec<String>,
     pub(crate) actors: u64,
     pub(crate) files: Vec<String>,
+    /// A name for what is lost, where that may change while the person thinks.
+    pub(crate) of: String,
 }
 
 impl Effect {
@@ -62,27 +64,30 @@ pub(crate) fn is_yes(answer: &Value) -> bool {
 /// A name for arguments: equal ones have equal names, whatever the order of their properties.
 pub(crate) fn fingerprint(arguments: &Map<String, Value>) -> String {
     let mut text = String::new();
-    write_sorted(&mut text, &Value::Object(arguments.clone()));
+    write_fields(&mut text, arguments);
+    let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or_default();
     Sha256::digest(text.as_bytes())
         .iter()
-        .map(|byte| format!("{byte:02x}"))
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
         .collect()
+}
+
+fn write_fields(text: &mut String, fields: &Map<String, Value>) {
+    let mut names: Vec<&String> = fields.keys().collect();
+    names.sort_unstable();
+    text.push('{');
+    for name in names {
+        text.push_str(&serde_json::to_string(name).unwrap_or_default());
+        text.push(':');
+        write_sorted(text, fields.get(name).unwrap_or(&Value::Null));
+        text.push(',');
+    }
+    text.push('}');
 }
 
 fn write_sorted(text: &mut String, value: &Value) {
     match value {
-        Value::Object(fields) => {
-            let mut names: Vec<&String> = fields.keys().collect();
-            names.sort_unstable();
-            text.push('{');
-            for name in names {
-                text.push_str(&Value::from(name.as_str()).to_string());
-                text.push(':');
-                write_sorted(text, fields.get(name).unwrap_or(&Value::Null));
-                text.push(',');
-            }
-            text.push('}');
-        }
+        Value::Object(fields) => write_fields(text, fields),
         Value::Array(values) => {
             text.push('[');
             for value in values {
@@ -91,7 +96,7 @@ fn write_sorted(text: &mut String, value: &Value) {
             }
             text.push(']');
         }
-        plain => text.push_str(&plain.to_string()),
+        plain => text.push_str(&serde_json::to_string(plain).unwrap_or_default()),
     }
 }
 
@@ -119,5 +124,11 @@ mod tests {
         assert_eq!(name(json!({"a": 1, "b": [2]})), name(json!({"b": [2], "a": 1})));
         assert_ne!(name(json!({"a": 1})), name(json!({"a": 2})));
         assert_ne!(name(json!({"a": [1, 2]})), name(json!({"a": [12]})));
+        let empty = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
+        assert_eq!(
+            name(json!({})),
+            empty,
+            "the name of '{{}}', as every program tells it"
+        );
     }
 }

@@ -116,26 +116,42 @@ pub(crate) fn is_known(method: &str, is_modern: bool) -> bool {
 /// The answer to a request, in the shape of its era.
 pub(crate) async fn answer<H: Host>(session: &Rc<Session<H>>, call: Call) -> Result<Value, Fault> {
     let is_modern = call.era.is_modern();
-    if let Some(result) = crate::fixture::answer(session, &call).await? {
+    if session.common.fixture.is_some()
+        && let Some(result) = Box::pin(crate::fixture::answer(session, &call)).await?
+    {
         return Ok(shaped(result, is_modern));
     }
-    let mut result = match (call.method.as_str(), is_modern) {
+    if call.method == "tools/call" {
+        let called = calls::call(session, &call).await;
+        return called.map(|result| shaped(result, is_modern));
+    }
+    // Apart, so that a call has no room for all of these.
+    let mut result = Box::pin(told(session, &call)).await?;
+    if let Some(fields) = result.as_object_mut()
+        && !is_modern
+    {
+        fields.remove("ttlMs");
+        fields.remove("cacheScope");
+    }
+    Ok(shaped(result, is_modern))
+}
+
+/// The answer to a request that calls no tool.
+async fn told<H: Host>(session: &Rc<Session<H>>, call: &Call) -> Result<Value, Fault> {
+    let is_modern = call.era.is_modern();
+    Ok(match (call.method.as_str(), is_modern) {
         ("server/discover", true) => hinted(
             json!({
                 "supportedVersions": VERSIONS,
                 "capabilities": crate::fixture::capabilities(&session.common, true),
                 "instructions": instructions(&session.settings),
+                "_meta": {Settings::KEY: session.settings.told()},
             }),
             true,
         ),
         ("tools/list", _) => {
             no_cursor(&call.params)?;
             hinted(json!({"tools": tools::listing(&session.settings)}), is_modern)
-        }
-        ("tools/call", _) => {
-            return calls::call(session, &call)
-                .await
-                .map(|result| shaped(result, is_modern));
         }
         ("resources/list", _) => hinted(resources::list(session, &call.params).await?, is_modern),
         ("resources/templates/list", _) => {
@@ -149,10 +165,10 @@ pub(crate) async fn answer<H: Host>(session: &Rc<Session<H>>, call: Call) -> Res
         }
         ("prompts/get", _) => prompts::get(session, &call.params).await?,
         ("completion/complete", _) => completion::complete(session, &call.params).await?,
-        ("tasks/get", true) => tasks::get(session, &call).await?,
-        ("tasks/update", true) => tasks::update(session, &call).await?,
-        ("tasks/cancel", true) => tasks::cancel(session, &call).await?,
-        ("subscriptions/listen", true) => watch::listen(session, &call).await?,
+        ("tasks/get", true) => tasks::get(session, call).await?,
+        ("tasks/update", true) => tasks::update(session, call).await?,
+        ("tasks/cancel", true) => tasks::cancel(session, call).await?,
+        ("subscriptions/listen", true) => watch::listen(session, call).await?,
         ("resources/subscribe", false) => watch::subscribe(session, &call.params).await?,
         ("resources/unsubscribe", false) => watch::unsubscribe(session, &call.params)?,
         (method, _) => {
@@ -160,14 +176,7 @@ pub(crate) async fn answer<H: Host>(session: &Rc<Session<H>>, call: Call) -> Res
                 &method.chars().take(64).collect::<String>(),
             )));
         }
-    };
-    if let Some(fields) = result.as_object_mut()
-        && !is_modern
-    {
-        fields.remove("ttlMs");
-        fields.remove("cacheScope");
-    }
-    Ok(shaped(result, is_modern))
+    })
 }
 
 /// A list that holds for a while.

@@ -32,9 +32,18 @@ fn size_of(value: &Value) -> usize {
         Value::Null => 4,
         Value::Bool(_) => 5,
         Value::Number(number) => number.to_string().len(),
-        Value::String(text) => serde_json::to_string(text).map_or(text.len(), |text| text.len()),
+        Value::String(text) => 2 + text.bytes().map(size_of_letter).sum::<usize>(),
         Value::Array(values) => 2 + values.iter().map(|value| size_of(value) + 1).sum::<usize>(),
         Value::Object(fields) => size_of_fields(fields),
+    }
+}
+
+/// As a part of a JSON string.
+fn size_of_letter(byte: u8) -> usize {
+    match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 8 | 12 => 2,
+        0..=31 => 6,
+        _ => 1,
     }
 }
 
@@ -95,6 +104,13 @@ mod tests {
         let is_cut = fit(&mut result, 1_000);
         assert!(Value::Object(result.clone()).to_string().len() <= 1_000);
         (is_cut, result)
+    }
+
+    #[test]
+    fn a_string_has_the_size_of_its_json() {
+        let text: String = (0..300).filter_map(char::from_u32).collect();
+        let value = Value::from(text);
+        assert_eq!(size_of(&value), value.to_string().len());
     }
 
     #[test]

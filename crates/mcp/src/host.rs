@@ -8,6 +8,8 @@ use beamtalk_wire::{Channel, ErrorBody, ErrorKind, Event, Operation};
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 
+use crate::secrets::Secrets;
+
 /// The answer to an operation with what came before and beside it.
 #[derive(Clone, Debug)]
 pub struct Asked<A> {
@@ -122,7 +124,9 @@ pub trait Host: 'static {
     }
 
     /// What must never be sent.
-    fn secrets(&self) -> Vec<String>;
+    fn secrets(&self) -> Secrets {
+        Secrets::default()
+    }
 
     /// The built-in documentation.
     fn search_docs(&self, _query: &str, _kind: Option<&str>, _limit: usize) -> Vec<DocHit> {

@@ -144,7 +144,7 @@ impl<H: Host> Endpoint<H> {
         settings: Rc<Settings>,
         new_id: impl Fn() -> Option<String> + 'static,
     ) -> Rc<Self> {
-        let (outgoing, _) = Outgoing::new();
+        let (outgoing, _) = Outgoing::new(host.secrets());
         Self::of(Session::new(host, settings, outgoing), new_id)
     }
 
@@ -155,7 +155,8 @@ impl<H: Host> Endpoint<H> {
         fixture: Rc<dyn crate::Fixture>,
         new_id: impl Fn() -> Option<String> + 'static,
     ) -> Rc<Self> {
-        Self::of(Session::with_fixture(host, fixture, Outgoing::new().0), new_id)
+        let (outgoing, _) = Outgoing::new(host.secrets());
+        Self::of(Session::with_fixture(host, fixture, outgoing), new_id)
     }
 
     fn of(base: Rc<Session<H>>, new_id: impl Fn() -> Option<String> + 'static) -> Rc<Self> {
@@ -169,6 +170,15 @@ impl<H: Host> Endpoint<H> {
     /// Answer a request. `gone` ends when nobody waits for it any more.
     pub async fn answer(self: &Rc<Self>, request: HttpRequest, gone: impl Future<Output = ()>) -> HttpAnswer {
         self.sweep();
+        let mut answer = self.dispatch(request, gone).await;
+        // Refusals repeat what they refuse.
+        if let HttpAnswer::Whole { body, .. } = &mut answer {
+            *body = self.base.host.secrets().leave_out(std::mem::take(body));
+        }
+        answer
+    }
+
+    async fn dispatch(self: &Rc<Self>, request: HttpRequest, gone: impl Future<Output = ()>) -> HttpAnswer {
         match request.method.as_str() {
             "POST" => self.post(request, gone).await,
             "GET" => self.follow(&request),
@@ -206,7 +216,7 @@ impl<H: Host> Endpoint<H> {
             if let Some(refusal) = refuse_modern(&request, id, method, params) {
                 return refusal;
             }
-            let (outgoing, lines) = Outgoing::new();
+            let (outgoing, lines) = Outgoing::new(self.base.host.secrets());
             let session = self.base.another(outgoing.clone());
             session.hear(message, &outgoing);
             return modern(session, lines, gone).await;
@@ -223,7 +233,7 @@ impl<H: Host> Endpoint<H> {
             let fault = Fault::version("the session speaks another version", &wanted.into());
             return HttpAnswer::fault(400, &fault, Some(id));
         }
-        let (outgoing, lines) = Outgoing::new();
+        let (outgoing, lines) = Outgoing::new(self.base.host.secrets());
         legacy.session.hear(message, &outgoing);
         legacy.answer(lines).await
     }
@@ -233,9 +243,9 @@ impl<H: Host> Endpoint<H> {
         let Some(id) = (self.new_id)() else {
             return HttpAnswer::status(500);
         };
-        let (unasked, told) = Outgoing::new();
+        let (unasked, told) = Outgoing::new(self.base.host.secrets());
         let session = self.base.another(unasked);
-        let (outgoing, mut lines) = Outgoing::new();
+        let (outgoing, mut lines) = Outgoing::new(self.base.host.secrets());
         session.hear(message, &outgoing);
         let Some(text) = lines.recv().await else {
             return HttpAnswer::status(500);

@@ -25,6 +25,7 @@ mod record;
 mod resources;
 #[cfg(feature = "schema")]
 pub mod schema;
+mod secrets;
 mod session;
 mod settings;
 mod strange;
@@ -42,6 +43,7 @@ pub use http::{Endpoint, HttpAnswer, HttpRequest, admits};
 pub use lines::{Line, LineReader};
 pub use message::{LINE_LIMIT, VERSIONS};
 pub use progress::Progress;
+pub use secrets::Secrets;
 pub use session::{Outgoing, Session};
 pub use settings::{Approval, LoopRight, NarrowedBy, Policy, Settings, Toolset, Way};
 #[doc(hidden)]

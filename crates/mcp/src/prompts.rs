@@ -5,7 +5,6 @@ use std::rc::Rc;
 use beamtalk_wire::escape;
 use serde_json::{Map, Value, json};
 
-use crate::data::redact;
 use crate::dispatch::text;
 use crate::host::Host;
 use crate::message::Fault;
@@ -126,8 +125,7 @@ pub(crate) async fn get<H: Host>(
     let mut messages = vec![json!({"role": "user", "content": {"type": "text", "text": prompt.text}})];
     for uri in uris(session, prompt.name, &given).await? {
         if let Ok(Some(content)) = resources::content(session, &uri).await {
-            let text = redact(content.text, &session.host.secrets());
-            let resource = json!({"uri": uri, "mimeType": content.kind, "text": text});
+            let resource = json!({"uri": uri, "mimeType": content.kind, "text": content.text});
             messages.push(json!({"role": "user", "content": {"type": "resource", "resource": resource}}));
         }
     }

@@ -6,7 +6,6 @@ use beamtalk_wire::escape;
 use beamtalk_wire::{AuthorKind, Entry, Side, requests};
 use serde_json::{Map, Value, json};
 
-use crate::data::redact;
 use crate::dispatch::text;
 use crate::host::{Host, HostError, LoopCommand, TreeAct, failure};
 use crate::message::Fault;
@@ -260,7 +259,7 @@ pub(crate) async fn read<H: Host>(
         fault
     })?;
     let content = content.ok_or_else(missing)?;
-    let text = cut(redact(content.text, &session.host.secrets()));
+    let text = cut(content.text);
     let (time, scope) = if content.is_built_in {
         (DOC_TIME_MS, "public")
     } else {
@@ -332,6 +331,7 @@ pub(crate) async fn content<H: Host>(
         }
         ["actor", pid] => encoded(tools::actor_value(host, pid).await?),
         ["changes"] => {
+            tools::require_node(host).await?;
             let changes = host.ask(&requests::Changes::default()).await?.answer;
             encoded(json!(tools::change_values(&changes)))
         }
@@ -505,7 +505,7 @@ async fn tool_result<H: Host>(session: &Rc<Session<H>>, tool: &str) -> Result<Va
         started: &session.common.started,
         last_tests: &session.common.last_tests,
     };
-    match tools::call(tool, &context, Map::new()).await {
+    match tools::call(tool, &context, &Map::new()).await {
         Ok(described) => Ok(Value::Object(described)),
         Err(tools::Failure::Error(error)) => Err(error),
         Err(tools::Failure::Ask(_) | tools::Failure::Hold(_)) => {

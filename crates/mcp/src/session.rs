@@ -19,6 +19,7 @@ use crate::host::Host;
 use crate::lines::Line;
 use crate::message::{Bad, Fault, LINE_LIMIT, Message, VERSIONS};
 use crate::record::Reads;
+use crate::secrets::Secrets;
 use crate::settings::Settings;
 use crate::watch::{OwnChanges, Watches};
 
@@ -39,22 +40,26 @@ const QUESTIONS: usize = 4;
 #[derive(Clone)]
 pub struct Outgoing {
     lines: mpsc::UnboundedSender<String>,
+    secrets: Secrets,
     waiting: Rc<Cell<usize>>,
     moved: Rc<Notify>,
 }
 
 impl Outgoing {
-    pub fn new() -> (Self, mpsc::UnboundedReceiver<String>) {
+    pub fn new(secrets: Secrets) -> (Self, mpsc::UnboundedReceiver<String>) {
         let (lines, receiver) = mpsc::unbounded_channel();
         let outgoing = Self {
             lines,
+            secrets,
             waiting: Rc::default(),
             moved: Rc::default(),
         };
         (outgoing, receiver)
     }
 
+    /// The one way out.
     pub(crate) fn send(&self, text: String) {
+        let text = self.secrets.leave_out(text);
         self.waiting.set(self.waiting.get() + text.len());
         // A client that left needs nothing more.
         drop(self.lines.send(text));
@@ -63,7 +68,7 @@ impl Outgoing {
     pub(crate) fn answer(&self, id: &Value, result: Value) {
         // The macro would copy the result.
         let answer = [("jsonrpc", "2.0".into()), ("id", id.clone()), ("result", result)];
-        self.send(Value::from_iter(answer).to_string());
+        self.send(serde_json::to_string(&Value::from_iter(answer)).unwrap_or_default());
     }
 
     pub(crate) fn notify(&self, method: &str, params: Value) {
@@ -419,7 +424,7 @@ mod tests {
     /// A client that does not read slows only itself: beyond 8 MiB nothing more of it is read, until it reads.
     #[tokio::test]
     async fn who_does_not_read_is_not_read() {
-        let (outgoing, mut lines) = Outgoing::new();
+        let (outgoing, mut lines) = Outgoing::new(Secrets::default());
         let session = Session::new(Rc::new(Nowhere::new()), Rc::default(), outgoing.clone());
         let waits = async || {
             tokio::time::timeout(Duration::from_millis(5), session.room())

@@ -5,6 +5,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::confirmation::fingerprint;
 
 /// Which tools may be used at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -126,6 +129,8 @@ pub struct Settings {
     pub within: Option<Vec<Toolset>>,
     pub loop_right: LoopRight,
     pub deny_tools: Vec<String>,
+    /// Globs of files that clients may not name.
+    pub deny_paths: Vec<String>,
     pub eval_ceiling: Duration,
     /// How long variables are kept that nobody uses.
     pub session_idle: Duration,
@@ -148,6 +153,7 @@ impl Default for Settings {
             within: None,
             loop_right: LoopRight::Observe,
             deny_tools: Vec::new(),
+            deny_paths: Vec::new(),
             eval_ceiling: beamtalk_wire::limits::AGENT_EVAL_CEILING,
             session_idle: beamtalk_wire::limits::HANDLE_IDLE,
             allow_outside: false,
@@ -160,6 +166,16 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Where the answer to `server/discover` says what holds.
+    pub const KEY: &str = "beamtalk/settings";
+
+    /// What holds: the policy, and a name for all of it. Settings that are the same have the same name.
+    pub fn told(&self) -> Value {
+        let all = serde_json::to_value(self).unwrap_or_default();
+        let name = all.as_object().map(fingerprint).unwrap_or_default();
+        json!({"policy": self.policy, "sha256": name})
+    }
+
     /// Make the policy narrower, if it is wider.
     pub fn narrow(&mut self, most: Policy, by: NarrowedBy) {
         if most < self.policy {

@@ -43,10 +43,6 @@ impl Host for Nowhere {
 
     async fn record(&self, _: McpCall) {}
 
-    fn secrets(&self) -> Vec<String> {
-        Vec::new()
-    }
-
     async fn loop_command(&self, _: LoopCommand) -> Result<Value, HostError> {
         let state = self.state.borrow().clone();
         state.ok_or_else(|| failure("loop_not_running", "none runs"))
@@ -77,7 +73,7 @@ async fn one_line(line: &[u8]) {
         policy: Policy::Full,
         ..Settings::default()
     };
-    let (outgoing, mut answers) = Outgoing::new();
+    let (outgoing, mut answers) = Outgoing::new(crate::Secrets::default());
     let host = Rc::new(Nowhere::new());
     let session = Session::new(host, Rc::new(settings), outgoing);
     // An old client has opened, so that both eras are reached.

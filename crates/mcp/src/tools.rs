@@ -16,7 +16,8 @@ mod server;
 mod table;
 mod testing;
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use beamtalk_wire::Operation;
@@ -29,7 +30,7 @@ use crate::progress::Progress;
 use crate::settings::{LoopRight, Settings, Toolset};
 pub(crate) use actors::{actor_place, actor_value};
 pub(crate) use agents::flushed;
-pub(crate) use changes::{change_values, pending_diff};
+pub(crate) use changes::{change_values, pending_diff, require_node};
 pub(crate) use classes::{class_source, head_source, method};
 pub(crate) use evaluation::last_lines;
 pub(crate) use table::{Class, TOOLS, Tool};
@@ -66,6 +67,16 @@ fn schema(of: impl FnOnce((&'static str, &'static str)) -> &'static str, tool: &
 /// What a tool takes.
 pub(crate) fn input_schema(tool: &str) -> Value {
     schema(|(input, _)| input, tool)
+}
+
+thread_local! {
+    /// What the tools take that were called.
+    static CALLED: RefCell<HashMap<&'static str, Value>> = RefCell::default();
+}
+
+/// Look at what a tool takes, which is read once.
+pub(crate) fn with_input_schema<T>(tool: &'static str, look: impl FnOnce(&Value) -> T) -> T {
+    CALLED.with_borrow_mut(|known| look(known.entry(tool).or_insert_with(|| input_schema(tool))))
 }
 
 /// What a tool gives.
@@ -147,7 +158,7 @@ impl<H: Host> Context<'_, H> {
     }
 
     /// Go on only if a person let go on what is held, with exactly this effect.
-    fn held(&self, effect: Effect) -> Result<(), Failure> {
+    pub(crate) fn held(&self, effect: Effect) -> Result<(), Failure> {
         if !self.is_held || self.granted.as_ref() == Some(&effect) {
             return Ok(());
         }
@@ -315,7 +326,7 @@ macro_rules! tools {
         pub(crate) async fn call<H: Host>(
             name: &str,
             context: &Context<'_, H>,
-            arguments: Map<String, Value>,
+            arguments: &Map<String, Value>,
         ) -> Result<Map<String, Value>, Failure> {
             match name {
                 $($name => {
@@ -417,8 +428,8 @@ tools! {
     "ask_person" agents ask_person AskPerson PersonSaid;
 }
 
-fn read<T: serde::de::DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, HostError> {
-    serde_json::from_value(Value::Object(arguments)).map_err(|cause| {
+fn read<'a, T: serde::Deserialize<'a>>(arguments: &'a Map<String, Value>) -> Result<T, HostError> {
+    T::deserialize(arguments).map_err(|cause| {
         failure(
             "invalid_parameter",
             format!("the arguments cannot be read: {cause}"),

@@ -518,7 +518,7 @@ mod tests {
         let run = async {
             let host = Rc::new(Nowhere::new());
             *host.state.borrow_mut() = Some(json!({"page": "/a"}));
-            let (outgoing, mut lines) = Outgoing::new();
+            let (outgoing, mut lines) = Outgoing::new(host.secrets());
             let session = Session::new(host.clone(), Rc::default(), outgoing);
             session.receive(Line::Text(LISTEN.as_bytes().to_vec()));
             let first = lines.recv().await.expect("an acknowledgement");

@@ -127,6 +127,12 @@ impl StateDirectory {
             .collect())
     }
 
+    /// Where the cookie of a workspace is, or would be.
+    pub fn cookie_path(&self, id: &WorkspaceId) -> PathBuf {
+        let workspace = self.path().join(WORKSPACES).join(id.as_str());
+        workspace.join(crate::workspace::COOKIE)
+    }
+
     /// The directory of a workspace, if there is one.
     pub fn workspace(&self, id: &WorkspaceId) -> Result<Option<WorkspaceDirectory>, StorageError> {
         let Some(workspaces) = self.open_in(&self.root, WORKSPACES)? else {

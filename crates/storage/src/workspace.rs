@@ -18,7 +18,7 @@ use crate::{
     StorageError, WorkspaceId,
 };
 
-const COOKIE: &str = "cookie";
+pub(crate) const COOKIE: &str = "cookie";
 const DISTRIBUTION_COOKIE: &str = "dist.cookie";
 const TOKENS: &str = "tokens.json";
 const METADATA: &str = "metadata.json";

@@ -30,6 +30,7 @@ pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
         auth,
         client,
         resume,
+        taken,
         keeps,
         mut incoming,
         outgoing,
@@ -44,6 +45,7 @@ pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
         peer: peer.to_string(),
         connection,
         keeps,
+        taken,
     };
     let Ok((session, resumed)) = workspace.sessions.enter(resume.as_deref(), newcomer) else {
         outgoing.close(1011, "no session");
@@ -69,7 +71,10 @@ pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
     let reading = Rc::new(Mutex::new(()));
     if outgoing.send(greeting.to_string()).await.is_ok() {
         session.attach(&outgoing);
-        while let Some(text) = incoming.recv().await {
+        // What another connection has taken over is told there what was begun: nothing more is begun here.
+        while let Some(text) = incoming.recv().await
+            && !session.is_of_another(connection)
+        {
             let caller = Caller {
                 session: session.clone(),
                 role,

@@ -437,6 +437,7 @@ async fn start(
         stopping: RefCell::new(None),
         stop_wanted: Notify::new(),
     });
+    let start = workspace.image.start_number();
     let booted = node::keep(workspace.clone(), messages);
     booted.await.map_err(|reason| {
         StartError::Failed(
@@ -457,7 +458,7 @@ async fn start(
     if waiting > 0 {
         notices.push(waiting_notice(waiting));
     }
-    workspace.image.ready();
+    workspace.image.ready(start);
     classes::remember(&workspace).await;
     tokio::task::spawn_local(classes::keep(workspace.clone()));
     tokio::task::spawn_local(admit(workspace.clone(), admissions));

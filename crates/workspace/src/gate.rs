@@ -218,6 +218,8 @@ pub struct Admitted {
     pub protocol: String,
     /// The session it wants back.
     pub resume: Option<String>,
+    /// Sessions that it knows others to have.
+    pub taken: Vec<String>,
     /// Its frames are to be kept, so that it can ask for them again.
     pub keeps: bool,
     /// Text frames, at most [`limits::INBOUND_FRAME`] bytes each; ends with the connection.

@@ -249,6 +249,7 @@ mod tests {
             peer: "127.0.0.1:1".to_owned(),
             connection: 1,
             keeps: false,
+            taken: Vec::new(),
         });
         session.expect("random")
     }

@@ -148,9 +148,9 @@ impl Image {
         self.setup.log.borrow_mut().reopen()
     }
 
-    /// The project is loaded: requests are welcome.
-    pub(crate) fn ready(&self) {
-        if self.phase.get() == Phase::Starting {
+    /// The project is loaded into the node of that start: requests are welcome, unless that one has ended and another is on its way.
+    pub(crate) fn ready(&self, start: u64) {
+        if self.phase.get() == Phase::Starting && self.starts.get() == start {
             self.turn(Phase::Up);
         }
     }

@@ -180,6 +180,12 @@ impl Kept {
         self.lost
     }
 
+    /// Requests that were begun and have not had their last frame.
+    pub(crate) fn open(&self) -> Vec<String> {
+        let open = self.requests.iter().filter(|(_, request)| !request.is_done);
+        open.map(|(id, _)| id.clone()).collect()
+    }
+
     /// Everything with a greater number, marked as sent again.
     pub(crate) fn after(&self, number: u64) -> Vec<String> {
         let marks = Marks {
@@ -229,6 +235,17 @@ mod tests {
             ]
         );
         assert_eq!((kept.last(), kept.lost(), kept.after(3).len()), (3, 0, 0));
+    }
+
+    #[test]
+    fn what_was_begun_is_open_until_its_last_frame() {
+        let mut kept = Kept::default();
+        kept.begin("a-1", None);
+        kept.begin("a-2", None);
+        kept.keep("a-1", "{}", false);
+        assert_eq!(kept.open(), ["a-1", "a-2"]);
+        kept.keep("a-1", "{}", true);
+        assert_eq!(kept.open(), ["a-2"]);
     }
 
     #[test]

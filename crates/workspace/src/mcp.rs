@@ -77,6 +77,7 @@ impl Link {
             protocol: PROTOCOL.to_owned(),
             resume: None,
             keeps: false,
+            taken: Vec::new(),
             incoming,
             outgoing: outgoing.clone(),
         };

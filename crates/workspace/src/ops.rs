@@ -174,7 +174,7 @@ pub(crate) async fn perform(
     let request = call.request.as_ref().map_err(Clone::clone)?;
     let (caller, session) = &match request.handle() {
         None => (caller.clone(), session),
-        Some(handle) => handles::enter(workspace, caller, request, handle).await?,
+        Some(handle) => handles::enter(workspace, caller, request, handle, &Deadline::of(call)).await?,
     };
     let begin = workspace.begin(caller, request)?;
     let started = Instant::now();
@@ -213,9 +213,9 @@ fn decides_about_changes(op: Op) -> bool {
     )
 }
 
-/// Whether an operation changes code, or says what would come of that. While the node is on its way the image has only some of
-/// its classes: to a client, those that are not there yet would be none at all.
-fn changes_code(op: Op) -> bool {
+/// Whether an operation changes code, or says something that depends on all of it. While the node is on its way the image has
+/// only some of its classes: to a client, those that are not there yet would be none at all.
+fn needs_all_code(op: Op) -> bool {
     matches!(
         op,
         Op::LoadFile
@@ -229,6 +229,11 @@ fn changes_code(op: Op) -> bool {
             | Op::RemoveClass
             | Op::PrecheckMethod
             | Op::RecheckImage
+            | Op::ChangeSides
+            | Op::Complete
+            | Op::Diagnostics
+            | Op::Hover
+            | Op::ShowCodegen
     )
 }
 
@@ -256,7 +261,7 @@ async fn dispatch(
     sink: &Sink,
 ) -> Result<Reply, ErrorBody> {
     let is_client = caller.connection.is_some();
-    if (decides_about_changes(call.op) || is_client && changes_code(call.op))
+    if (decides_about_changes(call.op) || is_client && needs_all_code(call.op))
         && matches!(workspace.image.phase(), Phase::Starting | Phase::Down)
     {
         return Err(workspace.image.down());

@@ -97,6 +97,11 @@ impl Session {
         }
     }
 
+    /// Whether a newer connection has it.
+    pub(crate) fn is_of_another(&self, connection: ConnectionId) -> bool {
+        self.connection.get().is_some_and(|own| own != connection)
+    }
+
     /// Whether a client has it.
     pub(crate) fn is_attended(&self) -> bool {
         self.connection.get().is_some()
@@ -146,6 +151,8 @@ pub(crate) struct Newcomer {
     pub connection: ConnectionId,
     /// Wants its frames to be kept.
     pub keeps: bool,
+    /// Sessions of others, who may be about to come back to them.
+    pub taken: Vec<String>,
 }
 
 /// Asks for whichever session of the same person is free.
@@ -196,7 +203,8 @@ impl Sessions {
         let mut free = table
             .iter()
             .rev()
-            .filter(|session| session.connection.get().is_none() && session.is_of(newcomer));
+            .filter(|session| session.connection.get().is_none() && session.is_of(newcomer))
+            .filter(|session| !newcomer.taken.contains(&session.id));
         free.next().cloned()
     }
 
@@ -245,6 +253,7 @@ impl Sessions {
             peer: "image".to_owned(),
             connection,
             keeps: false,
+            taken: Vec::new(),
         })?;
         session.leave(connection);
         Ok(session)
@@ -307,6 +316,7 @@ mod tests {
             peer: "127.0.0.1:1".to_owned(),
             connection,
             keeps: false,
+            taken: Vec::new(),
         }
     }
 
@@ -349,6 +359,22 @@ mod tests {
         other.leave(2);
         let (latest, resumed) = sessions.enter(Some("latest"), keeper(4)).expect("random");
         assert!(resumed && latest.id == other.id);
+    }
+
+    #[test]
+    fn what_another_page_has_is_not_the_latest_that_is_free() {
+        let sessions = Sessions::default();
+        let (first, _) = sessions.enter(None, keeper(1)).expect("random");
+        first.leave(1);
+        let newcomer = Newcomer {
+            taken: vec![first.id.clone()],
+            ..keeper(2)
+        };
+        let (other, resumed) = sessions.enter(Some("latest"), newcomer).expect("random");
+        assert!(!resumed && other.id != first.id, "its page comes back to it");
+        let (again, resumed) = sessions.enter(Some(&first.id), keeper(3)).expect("random");
+        assert!(resumed && again.id == first.id);
+        assert!(first.is_of_another(1) && !first.is_of_another(3));
     }
 
     #[test]

@@ -1630,7 +1630,11 @@ last: number,
 /**
  * How many finished requests are no longer kept.
  */
-lost: number, };
+lost: number, 
+/**
+ * Requests that were begun and are not answered yet.
+ */
+open: Array<string>, };
 
 /**
  * Install changes of an earlier run: exactly one of the fields.

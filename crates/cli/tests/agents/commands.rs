@@ -345,7 +345,7 @@ fn people_work_with_the_tree_as_with_files() {
     );
     world.check(
         "beamtalk 9p cat -f agent/transcript.follow > $W/told & p=$!
-         until grep -qs seven $W/told; do beamtalk 9p write agent/transcript seven; done; kill $p; grep -om1 seven $W/told",
+         until grep -qs seven $W/told; do beamtalk 9p write agent/transcript seven; done; kill $p; grep -o seven $W/told | head -n 1",
         "seven\n",
     );
 }

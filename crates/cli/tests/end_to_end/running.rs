@@ -235,11 +235,11 @@ fn a_fault_is_told_alike_wherever_it_happens() {
         ),
         (
             "late",
-            "'+' on Integer wants a Number, got \"a\" (a String)\n  at Main class>>plus: (src/Main.bt:10)\n",
+            "'+' on Integer wants a Number, got \"a\" (a String)\n  at Main class>>plus: (src/Main.bt:10)\n  at Main class>>late (src/Main.bt:8)\n",
         ),
         (
             "none",
-            "Division by zero: 1 / 0\n  at Main class>>over: (src/Main.bt:14)\n",
+            "Division by zero: 1 / 0\n  at Main class>>over: (src/Main.bt:14)\n  at Main class>>none (src/Main.bt:12)\n",
         ),
     ] {
         let error = format!("Error: {told}");

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use beamtalk_client::{Connection, Events};
+use rustix::process::Signal;
 use serde_json::{Map, Value, json};
 
 use crate::home::{Home, block_on, eval, kill, kind, request};
@@ -371,6 +372,93 @@ fn a_node_that_ends_again_before_it_is_up_starts_without_the_changes() {
         assert_eq!((&told["reinstalled"], &told["waiting"]), (&json!(0), &json!(1)));
         assert_eq!(value(&connection, "Lamp watt").await, 4);
         assert_eq!(subjects(&changes(&connection).await, "waiting"), ["Lamp>>watt"]);
+    });
+}
+
+/// Kill the node, and stop the process that builds the project for the next one. One that is over before it is seen is no
+/// use: then the next node goes the same way.
+pub(crate) async fn hold_build(home: &Home, events: &mut Events, known: &[u32]) -> u32 {
+    for attempt in 0..4 {
+        // Something to compile: a build that has nothing to do is over in a moment.
+        let name = format!("Hold{}x{attempt}", known.len());
+        write(
+            home,
+            &format!("src/{name}.bt"),
+            &format!("Object subclass: {name}\n"),
+        );
+        kill(pid(home, "node_pid"));
+        wait_for(events, "node_exited").await;
+        if let Some(build) = stopped_build(home, known).await {
+            return build;
+        }
+    }
+    panic!("nobody builds");
+}
+
+async fn stopped_build(home: &Home, known: &[u32]) -> Option<u32> {
+    let is_build = |pid: &u32| {
+        let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.contains("project-image") && !known.contains(pid)
+    };
+    let deadline = std::time::Instant::now() + Duration::from_secs(10);
+    while std::time::Instant::now() < deadline {
+        if let Some(found) = home.processes().into_iter().find(is_build) {
+            send(found, Signal::STOP);
+            let state = || std::fs::read_to_string(format!("/proc/{found}/stat")).unwrap_or_default();
+            // Stopped, or over: as a zombie it is read by nobody any more.
+            let ended = |state: &str| state.is_empty() || state.contains(") Z ");
+            while !ended(&state()) {
+                if state().contains(") T ") {
+                    return Some(found);
+                }
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    None
+}
+
+pub(crate) fn send(pid: u32, signal: Signal) {
+    let pid = rustix::process::Pid::from_raw(pid.cast_signed()).expect("a pid");
+    // One that has ended is not there to get it.
+    let _ = rustix::process::kill_process(pid, signal);
+}
+
+/// What was on its way into a node that is lost does not come into the next one: requests are welcome when that one is ready, and
+/// what is written meanwhile is nobody's conflict.
+#[test]
+fn a_node_lost_while_its_project_is_built_leaves_nothing_to_the_next() {
+    let home = Home::new("lostbuild");
+    orbit(&home);
+    home.start(&[]);
+    block_on(async {
+        let (connection, mut events) = home.try_connect("repl").await.expect("a connection");
+        let first = hold_build(&home, &mut events, &[]).await;
+        let second = hold_build(&home, &mut events, &[first]).await;
+        send(first, Signal::CONT);
+        let later = std::time::Instant::now() + Duration::from_secs(1);
+        while std::time::Instant::now() < later {
+            let flushed = request(&connection, "flush", json!({})).await;
+            assert_eq!(kind(&flushed), "node_starting", "{flushed:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let limited = json!({"code": "1 + 1", "handle": "once", "timeout_ms": 300});
+        assert_eq!(kind(&request(&connection, "eval", limited).await), "eval_limit");
+        let source = json!({"path": "src/new.bt", "text": "Object subclass: New\n"});
+        assert_eq!(
+            kind(&request(&connection, "doc-write", source).await),
+            "node_starting"
+        );
+        send(second, Signal::CONT);
+        wait_for(&mut events, "node_started").await;
+        eval(&connection, "Lamp class >> watt => 41").await;
+        let flushed = request(&connection, "flush", json!({})).await;
+        assert_eq!(flushed["conflicts"], json!([]), "{flushed:?}");
+        eval(&connection, "Lamp class >> watt => 42").await;
+        let flushed = request(&connection, "flush", json!({})).await;
+        assert_eq!(flushed["conflicts"], json!([]), "{flushed:?}");
+        assert_eq!(value(&connection, "Lamp watt").await, 42);
     });
 }
 

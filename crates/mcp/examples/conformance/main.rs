@@ -19,7 +19,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use beamtalk_http::{EventStream, bind, is_host_allowed, read_body, values};
-use beamtalk_mcp::{Endpoint, HttpAnswer, HttpRequest, LINE_LIMIT, LineReader, Outgoing, Session, admits};
+use beamtalk_mcp::{
+    Endpoint, HttpAnswer, HttpRequest, LINE_LIMIT, LineReader, Outgoing, Secrets, Session, admits,
+};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{HOST, ORIGIN};
@@ -51,7 +53,7 @@ fn main() -> std::io::Result<()> {
 
 /// One client over standard input and output.
 async fn talk() {
-    let (outgoing, mut answers) = Outgoing::new();
+    let (outgoing, mut answers) = Outgoing::new(Secrets::default());
     let session = Session::with_fixture(
         Rc::new(World::default()),
         Rc::new(answers::Answers),

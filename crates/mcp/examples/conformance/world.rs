@@ -183,10 +183,6 @@ impl Host for World {
 
     async fn record(&self, _: McpCall) {}
 
-    fn secrets(&self) -> Vec<String> {
-        Vec::new()
-    }
-
     fn events(&self) -> broadcast::Receiver<Event> {
         self.events.subscribe()
     }

@@ -12,7 +12,6 @@ use super::{hold, questions, tasks, text};
 use crate::arguments::{self, nearest};
 use crate::capabilities::Era;
 use crate::confirmation::{Effect, KEY, Question, fingerprint, is_yes};
-use crate::data::redact_value;
 use crate::fit::{RESULT_BYTES, fit};
 use crate::hints::advised;
 use crate::host::{Host, HostError, failure};
@@ -29,17 +28,19 @@ const PROGRESS: Duration = Duration::from_millis(250);
 
 pub(super) async fn call<H: Host>(session: &Rc<Session<H>>, call: &Call) -> Result<Value, Fault> {
     let name = text(&call.params, "name")?;
+    let none = Map::new();
     let given = match call.params.get("arguments") {
-        None | Some(Value::Null) => Map::new(),
-        Some(Value::Object(given)) => given.clone(),
+        None | Some(Value::Null) => &none,
+        Some(Value::Object(given)) => given,
         Some(_) => return Err(Fault::params("params.arguments must be an object")),
     };
     let Some(tool) = Tool::find(name) else {
         return Err(unknown(name));
     };
     let progress = Progress::default();
-    let mut recording = Recording::begin(session, tool, call, &given);
-    let work = run(session, call, tool, &given, &progress, Ordered::Now);
+    let mut recording = Recording::begin(session, tool, call, given);
+    // In its place once: what is handed on is otherwise copied with all the room it may need.
+    let work = Box::pin(run(session, call, tool, given, &progress, Ordered::Now));
     let outcome = with_progress(call, &progress, work).await;
     recording.end(match &outcome {
         Ok(Outcome::Result(_) | Outcome::Question(_) | Outcome::Task(_)) => None,
@@ -53,8 +54,8 @@ pub(super) async fn call<H: Host>(session: &Rc<Session<H>>, call: &Call) -> Resu
     }
     recording.write().await;
     Ok(match outcome? {
-        Outcome::Result(result) => finished(session, tool, &given, result),
-        Outcome::Error(error) => failed(session, tool, &*advised(&*session.host, error).await),
+        Outcome::Result(result) => finished(tool, given, result),
+        Outcome::Error(error) => failed(tool, &*advised(&*session.host, error).await),
         Outcome::Question(value) | Outcome::Task(value) => value,
     })
 }
@@ -89,9 +90,9 @@ pub(super) async fn work<H: Host>(
     });
     recording.write().await;
     match outcome {
-        Ok(Outcome::Result(result)) => finished(session, tool, &given, result),
-        Ok(Outcome::Error(error)) => failed(session, tool, &*advised(&*session.host, error).await),
-        Ok(Outcome::Question(_) | Outcome::Task(_)) | Err(_) => failed(session, tool, &declined()),
+        Ok(Outcome::Result(result)) => finished(tool, &given, result),
+        Ok(Outcome::Error(error)) => failed(tool, &*advised(&*session.host, error).await),
+        Ok(Outcome::Question(_) | Outcome::Task(_)) | Err(_) => failed(tool, &declined()),
     }
 }
 
@@ -222,7 +223,7 @@ async fn run<H: Host>(
             started: &session.common.started,
             last_tests: &session.common.last_tests,
         };
-        let effect = match tools::call(tool.name, &context, given.clone()).await {
+        let effect = match tools::call(tool.name, &context, given).await {
             Ok(result) => {
                 if tool.name == "test" {
                     session.common.own_changes.changed("beamtalk://tests/last");
@@ -287,7 +288,7 @@ fn guard<H: Host>(
     given: &Map<String, Value>,
 ) -> Result<(), HostError> {
     let settings = &session.settings;
-    arguments::check(&tools::input_schema(tool.name), given).map_err(Box::new)?;
+    tools::with_input_schema(tool.name, |schema| arguments::check(schema, given)).map_err(Box::new)?;
     let deeds = tool.deeds(given, session.host.own_session().as_deref());
     let rate = session.common.rate.borrow_mut().take(
         Instant::now(),
@@ -383,25 +384,15 @@ async fn ask_modern<H: Host>(
     )]);
     match questions::ask(session, kept, asked).await {
         Ok(result) => Ok(result),
-        Err(error) => Ok(failed(session, tool, &error)),
+        Err(error) => Ok(failed(tool, &error)),
     }
 }
 
-fn finished<H: Host>(
-    session: &Session<H>,
-    tool: &Tool,
-    given: &Map<String, Value>,
-    mut result: Map<String, Value>,
-) -> Value {
-    // Before it is cut: a part of a secret is not known for one any more.
-    let secrets = session.host.secrets();
-    result
-        .values_mut()
-        .for_each(|value| redact_value(value, &secrets));
+fn finished(tool: &Tool, given: &Map<String, Value>, mut result: Map<String, Value>) -> Value {
     // Some tools know better than this which part is left out.
     let is_cut = fit(&mut result, RESULT_BYTES) || result.contains_key("truncated");
     let structured = Value::Object(result);
-    let text = structured.to_string();
+    let text = serde_json::to_string(&structured).unwrap_or_default();
     let mut content = vec![json!({"type": "text", "text": text})];
     if let Some(uri) = crate::resources::whole(tool.name, given).filter(|_| is_cut) {
         let name = uri.trim_start_matches("beamtalk://").to_owned();
@@ -418,7 +409,7 @@ fn finished<H: Host>(
 /// Kinds after which nobody knows what was done.
 const UNKNOWN_EFFECTS: [&str; 2] = ["connection_lost", "node_down"];
 
-pub(super) fn failed<H: Host>(session: &Session<H>, tool: &Tool, error: &ErrorBody) -> Value {
+pub(super) fn failed(tool: &Tool, error: &ErrorBody) -> Value {
     let kind = error.kind.name();
     let mut shown = Map::new();
     shown.insert("kind".to_owned(), kind.into());
@@ -460,8 +451,6 @@ pub(super) fn failed<H: Host>(session: &Session<H>, tool: &Tool, error: &ErrorBo
     let mut whole = Map::new();
     whole.insert("error".to_owned(), Value::Object(shown));
     fit(&mut whole, RESULT_BYTES);
-    let mut whole = Value::Object(whole);
-    redact_value(&mut whole, &session.host.secrets());
-    let text = whole.to_string();
+    let text = Value::Object(whole).to_string();
     json!({"content": [{"type": "text", "text": text}], "isError": true})
 }

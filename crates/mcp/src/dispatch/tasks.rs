@@ -222,7 +222,7 @@ pub async fn work<H: Host>(
     progress: &Progress,
 ) -> Result<String, String> {
     let order: Order = serde_json::from_str(order).map_err(|cause| cause.to_string())?;
-    let (outgoing, _nobody) = Outgoing::new();
+    let (outgoing, _nobody) = Outgoing::new(host.secrets());
     let session = Session::new(host, Rc::new(order.settings.clone()), outgoing.clone());
     let call = Call {
         id: Value::Null,

@@ -296,9 +296,8 @@ pub(crate) async fn kill_actor<H: Host>(
     let effect = Effect {
         summary,
         action: format!("Stop {pid}"),
-        classes: Vec::new(),
         actors: u64::from(found.is_some()),
-        files: Vec::new(),
+        ..Effect::default()
     };
     context.confirm(input.confirm, effect)?;
     let request = requests::Kill {

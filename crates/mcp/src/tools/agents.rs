@@ -373,9 +373,7 @@ pub(crate) async fn kill_agent<H: Host>(
             now.trim()
         ),
         action: format!("End {}", input.session_id),
-        classes: Vec::new(),
-        actors: 0,
-        files: Vec::new(),
+        ..Effect::default()
     };
     context.confirm(input.confirm, effect)?;
     context.write(format!("{place}/ctl"), "kill").await?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use beamtalk_wire::answers::FileChange;
+use beamtalk_wire::answers::{Conflict, ConflictReason, FileChange, Place};
 use beamtalk_wire::requests::{self, From as Take, OneOrMore, WantedKind};
 use beamtalk_wire::{Entry, Side};
 
@@ -10,9 +10,9 @@ use super::editing::file_of;
 pub(crate) use super::parts::Nothing;
 use super::parts::{Author, Change, FileConflict, FoundFault, conflicts, faults, input, output, page, some};
 use super::{Context, Failure};
-use crate::confirmation::Effect;
+use crate::confirmation::{Effect, fingerprint};
 use crate::data::Data;
-use crate::host::{Host, HostError};
+use crate::host::{Host, HostError, failure};
 
 input! {
     ListChanges {
@@ -41,6 +41,7 @@ pub(crate) async fn list_changes<H: Host>(
     context: &Context<'_, H>,
     input: ListChanges,
 ) -> Result<ChangeList, Failure> {
+    require_node(context.host).await?;
     let request = requests::Changes {
         all: input.all,
         disk: None,
@@ -80,6 +81,7 @@ output! {
 }
 
 pub(crate) async fn dirty_methods<H: Host>(context: &Context<'_, H>, _: Nothing) -> Result<Dirty, Failure> {
+    require_node(context.host).await?;
     let dirty = context.ask(&requests::Dirty {}).await?.answer.dirty;
     Ok(Dirty { dirty })
 }
@@ -108,11 +110,23 @@ output! {
     }
 }
 
+/// While the node is on its way no change is pending: those that it had wait until they are installed again.
+pub(crate) async fn require_node<H: Host>(host: &H) -> Result<(), HostError> {
+    let brief = requests::Health { brief: Some(true) };
+    let node = host.ask(&brief).await?.answer.node;
+    if matches!(node.as_str(), "starting" | "down") {
+        let error = failure("node_starting", "the node is being started");
+        return Err(Box::new(error.hint("try again in a moment")));
+    }
+    Ok(())
+}
+
 /// The diff of the pending changes that are meant.
 pub(crate) async fn pending_diff<H: Host>(
     host: &H,
     is_meant: impl Fn(&Entry) -> bool,
 ) -> Result<String, HostError> {
+    require_node(host).await?;
     let changes = host.ask(&requests::Changes::default()).await?.answer;
     let mut text = String::new();
     for view in changes
@@ -141,6 +155,7 @@ pub(crate) async fn diff_change<H: Host>(
     if input.seq.is_some() {
         super::one_of(&[("seq", true), ("class", input.class.is_some())])?;
     }
+    require_node(context.host).await?;
     let changes = context.ask(&requests::Changes::default()).await?.answer;
     // Nothing to show would sound as if the class had no changes.
     if let Some(class) = &input.class
@@ -241,8 +256,9 @@ output! {
     }
 }
 
-/// What deleting the files of removed classes would do.
+/// What deleting the files of removed classes would do; a person is not asked about what cannot be done yet.
 async fn deletion<H: Host>(context: &Context<'_, H>, class: Option<&str>) -> Result<Effect, HostError> {
+    require_node(context.host).await?;
     let changes = context.ask(&requests::Changes::default()).await?.answer;
     let removed = changes.entries.iter().filter(|view| {
         view.entry.kind == beamtalk_wire::ChangeKind::RemoveClass
@@ -264,8 +280,8 @@ async fn deletion<H: Host>(context: &Context<'_, H>, class: Option<&str>) -> Res
         summary: format!("Write pending changes and delete {list}?"),
         action: format!("Delete {list}"),
         classes,
-        actors: 0,
         files,
+        ..Effect::default()
     })
 }
 
@@ -355,39 +371,90 @@ output! {
     }
 }
 
+/// Whether memory and file have different changes of what is meant.
+async fn is_in_conflict<H: Host>(
+    context: &Context<'_, H>,
+    input: &ResolveConflict,
+    side: Option<Side>,
+    places: &[Place],
+) -> Result<bool, HostError> {
+    let changes = context.ask(&requests::Changes::default()).await?.answer;
+    let is_meant = |entry: &Entry| {
+        let is_method = entry.selector == input.selector && entry.side == side;
+        entry.class == input.class && (input.selector.is_none() || entry.selector.is_none() || is_method)
+    };
+    let has_meant = |conflict: &&Conflict| {
+        let mut entries = changes.entries.iter();
+        entries.any(|view| conflict.seqs.contains(&view.entry.seq) && is_meant(&view.entry))
+    };
+    // Where definitions are in conflict, others of the same file need not be.
+    let is_about = |conflict: &Conflict| match conflict.reason {
+        ConflictReason::ExternalEdit | ConflictReason::SpanOutOfRange if input.selector.is_some() => places
+            .iter()
+            .any(|place| place.disk != place.base && place.disk != place.image),
+        _ => true,
+    };
+    Ok(changes.conflicts.iter().filter(has_meant).any(is_about))
+}
+
 pub(crate) async fn resolve_conflict<H: Host>(
     context: &Context<'_, H>,
-    input: ResolveConflict,
+    mut input: ResolveConflict,
 ) -> Result<Resolved, Failure> {
+    let side = match (&mut input.selector, input.side) {
+        (Some(selector), side) => {
+            *selector = selector.trim_start_matches('#').to_owned();
+            Some(side.unwrap_or(Side::Instance))
+        }
+        (None, None) => None,
+        (None, Some(_)) => {
+            let error = failure("invalid_parameter", "'side' is that of a 'selector'")
+                .hint("name the method, or leave 'side' out to decide about everything of the class")
+                .detail("path", "/side")
+                .detail("expected", "'selector' beside it");
+            return Err(Failure::Error(Box::new(error)));
+        }
+    };
     let sides = requests::ChangeSides {
         class: Some(input.class.clone()),
         selector: input.selector.clone(),
-        side: input.side,
+        side,
         ..requests::ChangeSides::default()
     };
     let sides = context.ask(&sides).await?.answer;
-    let file = sides.file.clone().unwrap_or_default();
+    let subject = match (&input.selector, side) {
+        (Some(selector), Some(Side::Class)) => format!("{} class>>{selector}", input.class),
+        (Some(selector), _) => format!("{}>>{selector}", input.class),
+        (None, _) => input.class.clone(),
+    };
+    if !is_in_conflict(context, &input, side, &sides.places).await? {
+        let error = failure("not_found", format!("{subject} is in no conflict")).hint(
+            "list_changes shows conflicts and what is pending; flush writes a pending change, revert_change undoes it",
+        );
+        return Err(Failure::Error(Box::new(error)));
+    }
+    // A yes is for the texts as they were: an edit that was made meanwhile would be lost with it.
+    let of = serde_json::to_value(&sides).unwrap_or_default();
+    let of = of.as_object().map(fingerprint).unwrap_or_default();
+    let file = sides.file.unwrap_or_default();
     let (kept, lost) = match input.take {
         Take::Image => ("memory", "the file's"),
         Take::Disk => ("the file", "memory's"),
-    };
-    let subject = match &input.selector {
-        Some(selector) => format!("{}>>{selector}", input.class),
-        None => input.class.clone(),
     };
     let effect = Effect {
         summary: format!("Take {subject} from {kept}? In {file} {lost} version of it is lost."),
         action: format!("Lose {lost} version"),
         classes: vec![input.class.clone()],
-        actors: 0,
         files: vec![file],
+        of,
+        ..Effect::default()
     };
     context.confirm(input.confirm, effect)?;
     let request = requests::Take {
         from: input.take,
         class: Some(input.class),
         selector: input.selector,
-        side: input.side,
+        side,
         disk_sha256: sides.disk_sha256,
         ..requests::Take::default()
     };

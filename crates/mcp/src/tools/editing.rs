@@ -162,7 +162,7 @@ async fn removal<H: Host>(context: &Context<'_, H>, class: &str) -> Result<Effec
         action: format!("Remove {class}"),
         classes: vec![class.to_owned()],
         actors: count,
-        files: Vec::new(),
+        ..Effect::default()
     })
 }
 

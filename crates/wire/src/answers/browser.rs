@@ -10,6 +10,8 @@ answer! {
         last: u64,
         /// How many finished requests are no longer kept.
         lost: u64,
+        /// Requests that were begun and are not answered yet.
+        open: Vec<String>,
     }
 }
 

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::Receiver;
 use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::memory;
@@ -127,6 +128,8 @@ async fn attend(
     // Why it ends, known before it does.
     let mut told = None;
     let questions = Rc::new(Cell::new(0));
+    // What is still on its way into this node ends with it: done in the next one it would be old, and welcome requests too early.
+    let mut preparing = JoinSet::new();
     loop {
         let message = tokio::select! {
             message = messages.recv() => message,
@@ -143,7 +146,7 @@ async fn attend(
             NodeMessage::Event { channel, name, data } => {
                 if channel == "workspace" && name == "node_started" {
                     has_started.notify_one();
-                    started(workspace, booted);
+                    started(workspace, booted, &mut preparing);
                 } else {
                     event(workspace, &channel, &name, &data);
                 }
@@ -227,14 +230,19 @@ async fn outgrown(workspace: &Workspace, link: &NodeLink) -> u64 {
 }
 
 /// The first node is prepared by whoever waits for it, a later one here.
-fn started(workspace: &Rc<Workspace>, booted: &mut Option<oneshot::Sender<Result<(), String>>>) {
+fn started(
+    workspace: &Rc<Workspace>,
+    booted: &mut Option<oneshot::Sender<Result<(), String>>>,
+    preparing: &mut JoinSet<()>,
+) {
     workspace.tell_node_channels();
     if let Some(booted) = booted.take() {
         drop(booted.send(Ok(())));
         return;
     }
     let workspace = workspace.clone();
-    tokio::task::spawn_local(async move {
+    let start = workspace.image.start_number();
+    preparing.spawn_local(async move {
         if let Err(error) = distribute(&workspace).await {
             tracing::error!("{error}");
         }
@@ -253,7 +261,7 @@ fn started(workspace: &Rc<Workspace>, booted: &mut Option<oneshot::Sender<Result
         if !installed.seqs.is_empty() {
             workspace.reinstalled.set(Some(Instant::now()));
         }
-        workspace.image.ready();
+        workspace.image.ready(start);
         start_application(&workspace).await;
         let waiting = ops::waiting(&workspace);
         workspace.publish(&Told::Workspace(WorkspaceEvent::NodeStarted {

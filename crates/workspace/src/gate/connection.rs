@@ -133,6 +133,7 @@ async fn attend<S>(
         client: greeting.client,
         protocol,
         resume: greeting.resume,
+        taken: greeting.taken,
         keeps: greeting.keeps,
         incoming,
         outgoing: outgoing.clone(),

@@ -37,6 +37,8 @@ pub(crate) struct Greeting {
     pub(crate) protocol: Option<String>,
     /// The session it wants back.
     pub(crate) resume: Option<String>,
+    /// Sessions it does not want: others have them, even if they are not connected now.
+    pub(crate) taken: Vec<String>,
     /// Its frames are to be kept.
     pub(crate) keeps: bool,
     /// Events may come several in a frame.
@@ -51,6 +53,7 @@ impl Greeting {
             client,
             protocol: None,
             resume: None,
+            taken: Vec::new(),
             keeps: false,
             gathers: false,
             agent: None,
@@ -70,6 +73,8 @@ struct Message {
     client: Option<String>,
     protocol: Option<String>,
     resume: Option<String>,
+    #[serde(default)]
+    taken: Vec<String>,
     keep: Option<bool>,
     gather: Option<bool>,
 }
@@ -87,6 +92,7 @@ impl Message {
             agent,
             protocol: self.protocol.take(),
             resume: self.resume.take().filter(|resume| resume.len() <= RESUME_LENGTH),
+            taken: std::mem::take(&mut self.taken),
             keeps: self.keep == Some(true),
             gathers: self.gather == Some(true),
         }

@@ -79,6 +79,11 @@ impl Queue {
             || self.frames.len() < limits::QUEUE_MESSAGES && self.bytes + bytes <= limits::QUEUE_BYTES
     }
 
+    /// Whether as much again as waits has room.
+    fn is_calm(&self) -> bool {
+        self.frames.len() <= limits::QUEUE_MESSAGES / 2 && self.bytes <= limits::QUEUE_BYTES / 2
+    }
+
     fn put(&mut self, text: String, channel: Option<Channel>) {
         self.bytes += text.len();
         self.frames.push_back(Frame { text, channel });
@@ -187,6 +192,25 @@ impl Outgoing {
 
     /// Queue an answer or a piece of output; waits while the queue is full.
     pub async fn send(&self, text: String) -> Result<(), Closed> {
+        let mut text = Some(text);
+        self.wait(|queue| {
+            let has_room = text.as_ref().is_none_or(|text| queue.has_room(text.len()));
+            if let Some(text) = text.take_if(|_| has_room) {
+                queue.put(text, None);
+                self.0.filled.notify_one();
+            }
+            has_room
+        })
+        .await
+    }
+
+    /// Wait until half of the queue is free: who sends events from now on has room for them.
+    pub(crate) async fn calm(&self) -> Result<(), Closed> {
+        self.wait(|queue| queue.is_calm()).await
+    }
+
+    /// Wait until something can be done with the queue.
+    async fn wait(&self, mut is_done: impl FnMut(&mut Queue) -> bool) -> Result<(), Closed> {
         loop {
             let drained = self.0.drained.notified();
             tokio::pin!(drained);
@@ -197,9 +221,7 @@ impl Outgoing {
                 if queue.farewell.is_some() {
                     return Err(Closed);
                 }
-                if queue.has_room(text.len()) {
-                    queue.put(text, None);
-                    self.0.filled.notify_one();
+                if is_done(&mut queue) {
                     return Ok(());
                 }
             }
@@ -427,6 +449,30 @@ mod tests {
         let texts = drain(&outgoing).await;
         sender.await.unwrap();
         assert_eq!(texts, (0..3_000).map(event).collect::<Vec<_>>());
+    }
+
+    /// Whoever was sent what it missed is told the rest only when there is room for that.
+    #[tokio::test]
+    async fn a_full_queue_is_calm_when_half_of_it_was_read() {
+        let outgoing = Outgoing::default();
+        for number in 0..limits::QUEUE_MESSAGES {
+            outgoing.send(event(number)).await.unwrap();
+        }
+        let waiting = outgoing.clone();
+        let calm = tokio::spawn(async move { waiting.calm().await });
+        for _ in 0..limits::QUEUE_MESSAGES / 2 - 1 {
+            outgoing.next().await;
+            tokio::task::yield_now().await;
+        }
+        assert!(!calm.is_finished());
+        outgoing.next().await;
+        assert_eq!(calm.await.unwrap(), Ok(()));
+        for number in 0..limits::QUEUE_MESSAGES / 2 {
+            outgoing.push_event(Channel::Transcript, event(number));
+        }
+        assert_eq!(outgoing.dropped(), 0);
+        outgoing.end(1006);
+        assert_eq!(outgoing.calm().await, Err(Closed));
     }
 
     #[tokio::test]

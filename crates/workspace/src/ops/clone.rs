@@ -17,6 +17,7 @@ pub(super) async fn clone(workspace: &Rc<Workspace>, caller: &Caller) -> Result<
     let connection = u64::MAX;
     let copy = workspace.sessions.add(Newcomer {
         keeps: caller.session.kept.is_some(),
+        taken: Vec::new(),
         client: session.client,
         role: session.role,
         auth: session.auth.borrow().clone(),

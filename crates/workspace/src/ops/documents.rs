@@ -12,6 +12,7 @@ use beamtalk_wire::{ErrorBody, ErrorKind, Role};
 use super::changes::{failed, image_text, may_write};
 use super::load::{load_files, not_loaded};
 use crate::changes::{ConflictReason, Entry, hash};
+use crate::image::Phase;
 use crate::workspace::Workspace;
 
 /// A text is read and written as a whole.
@@ -148,6 +149,11 @@ pub(super) async fn write(
         return Err(ErrorBody::new(ErrorKind::InvalidParameter, message));
     }
     may_write(workspace, "doc-write")?;
+    // What the image has of a source is not known before the node has it again.
+    let is_starting = matches!(workspace.image.phase(), Phase::Starting | Phase::Down);
+    if is_starting && has_extension(Path::new(&file), &["bt"]) {
+        return Err(workspace.image.down());
+    }
     refuse_pending(workspace, &file)?;
     let now = read_text(&path, &file)?;
     let base = now.as_ref().map(|text| hash(text.as_bytes()));

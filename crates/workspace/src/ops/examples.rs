@@ -316,6 +316,7 @@ impl OwnSession {
             peer: caller.session.peer.borrow().clone(),
             connection,
             keeps: false,
+            taken: Vec::new(),
         })?;
         session.leave(connection);
         session.has_no_input.set(true);

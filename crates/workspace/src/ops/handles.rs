@@ -1,12 +1,15 @@
 //! Handles: `handle-open`, `handle-close`, `handle-list`, and working in the variables of one.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use beamtalk_wire::answers::{HandleListAnswer, HandleOpenAnswer, ValueAnswer};
 use beamtalk_wire::requests::HandleClose;
 use beamtalk_wire::{ErrorBody, ErrorKind, Request};
+use tokio::time::timeout;
 
 use super::Caller;
+use super::deadline::Deadline;
 use crate::handles::principal;
 use crate::sessions::{ConnectionId, Newcomer, Session};
 use crate::workspace::Workspace;
@@ -14,10 +17,19 @@ use crate::workspace::Workspace;
 /// For variables that are forgotten after one evaluation.
 const ONCE: &str = "once";
 
+/// How long a handle waits for a node that is on its way.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// A session that no connection has, and that none can resume.
-async fn session(workspace: &Rc<Workspace>, caller: &Caller) -> Result<Rc<Session>, ErrorBody> {
+async fn session(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    deadline: &Deadline,
+) -> Result<Rc<Session>, ErrorBody> {
     let own = &caller.session;
-    workspace.image.up().await?;
+    deadline
+        .keep(workspace.image.up(), "the node was on its way")
+        .await?;
     let session = workspace.sessions.add(Newcomer {
         client: own.client,
         role: own.role,
@@ -25,6 +37,7 @@ async fn session(workspace: &Rc<Workspace>, caller: &Caller) -> Result<Rc<Sessio
         peer: own.peer.borrow().clone(),
         connection: ConnectionId::MAX,
         keeps: false,
+        taken: Vec::new(),
     })?;
     session.has_no_input.set(true);
     session.ends_with_node.set(true);
@@ -39,7 +52,10 @@ pub(super) async fn open(workspace: &Rc<Workspace>, caller: &Caller) -> Result<H
     if let Some(session) = workspace.handles.make_room(&principal(&caller.session))? {
         workspace.end_session(&session).await;
     }
-    let session = session(workspace, caller).await?;
+    if timeout(PATIENCE, workspace.image.up()).await.is_err() {
+        return Err(workspace.image.down());
+    }
+    let session = session(workspace, caller, &Deadline::after(PATIENCE)).await?;
     let handle = workspace.handles.keep(&caller.session, session, false)?;
     Ok(HandleOpenAnswer { handle })
 }
@@ -84,10 +100,11 @@ pub(super) async fn enter(
     caller: &Caller,
     request: &Request,
     handle: &str,
+    deadline: &Deadline,
 ) -> Result<(Caller, Rc<Session>), ErrorBody> {
     let session = match (request, handle) {
         (Request::Eval(_), ONCE) => {
-            let session = session(workspace, caller).await?;
+            let session = session(workspace, caller, deadline).await?;
             workspace.handles.keep(&caller.session, session.clone(), true)?;
             session
         }

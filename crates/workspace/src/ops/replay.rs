@@ -17,16 +17,17 @@ pub(super) async fn replay(
                 .hint("say \"keep\":true in the first message"),
         );
     };
-    let (frames, last, lost) = {
+    let (frames, answer) = {
         let kept = kept.borrow();
-        (
-            kept.after(request.after.unwrap_or_default()),
-            kept.last(),
-            kept.lost(),
-        )
+        let answer = ReplayAnswer {
+            last: kept.last(),
+            lost: kept.lost(),
+            open: kept.open(),
+        };
+        (kept.after(request.after.unwrap_or_default()), answer)
     };
     for frame in frames {
         sink.raw(frame).await;
     }
-    Ok(ReplayAnswer { last, lost })
+    Ok(answer)
 }

@@ -78,9 +78,18 @@ async fn catch_up(workspace: &Workspace, caller: &Caller, (channel, turn): (Chan
     let Some(connection) = caller.connection else {
         return;
     };
+    let outgoing = workspace
+        .connections
+        .borrow()
+        .get(&connection)
+        .map(|guest| guest.outgoing.clone());
+    let Some(outgoing) = outgoing else {
+        return;
+    };
     let mut last = since;
-    loop {
-        let (outgoing, texts, is_over) = {
+    // A queue that is full of what was missed has no room for what is told afterwards.
+    while outgoing.calm().await.is_ok() {
+        let (texts, is_over) = {
             let mut connections = workspace.connections.borrow_mut();
             let Some(guest) = connections.get_mut(&connection) else {
                 return;
@@ -90,7 +99,7 @@ async fn catch_up(workspace: &Workspace, caller: &Caller, (channel, turn): (Chan
                 return;
             }
             if last == since {
-                guest.outgoing.forget(channel);
+                outgoing.forget(channel);
             }
             let (gap, piece) = match channel {
                 Channel::Transcript => workspace.told.borrow_mut().after(last, PIECE),
@@ -107,7 +116,7 @@ async fn catch_up(workspace: &Workspace, caller: &Caller, (channel, turn): (Chan
                     texts.push(event.numbered_text(*seq));
                 }
             }
-            (guest.outgoing.clone(), texts, is_over)
+            (texts, is_over)
         };
         for text in outgoing.gathered(texts) {
             if outgoing.send(text).await.is_err() {

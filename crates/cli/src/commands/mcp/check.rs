@@ -9,10 +9,11 @@ use std::time::Duration;
 use beamtalk_client::Place;
 use serde_json::{Value, json};
 
-use beamtalk_mcp::{Approval, Policy, Settings};
+use beamtalk_mcp::{Approval, Policy, Settings, Way};
 
 use super::Arguments;
-use super::rules::Rules;
+use super::rules::{Asked, Rules};
+use crate::config::Config;
 use crate::exit::{Exit, Fault};
 use crate::terminal::Terminal;
 
@@ -81,18 +82,7 @@ pub(super) fn run(
         }),
     }
     findings.extend(known.map(|(rules, _)| policy(rules)));
-    if let Some(found) = known.and_then(|(_, place)| super::check_http::look(place)) {
-        let (mark, detail) = match found {
-            Ok(detail) => (Mark::Good, detail),
-            Err(detail) => (Mark::Bad, detail),
-        };
-        findings.push(Finding {
-            mark,
-            what: "HTTP",
-            detail,
-            repair: Some("this is a fault of Beamtalk; please report it").filter(|_| mark == Mark::Bad),
-        });
-    }
+    findings.extend(known.and_then(|(_, place)| http(place)));
     let is_good = findings.iter().all(|finding| finding.mark != Mark::Bad);
     if terminal.is_json() {
         let one = |finding: &Finding| json!({"check": finding.what, "state": finding.mark.word(), "detail": finding.detail, "repair": finding.repair});
@@ -112,6 +102,40 @@ pub(super) fn run(
         }
     }
     Ok(if is_good { Exit::Success } else { Exit::Failure })
+}
+
+/// The route of the running workspace, which holds to the settings that it read when it started.
+fn http(place: &Place) -> Option<Finding> {
+    let what = "HTTP";
+    let found = match super::check_http::look(place)? {
+        Ok(found) => found,
+        Err(detail) => {
+            return Some(Finding {
+                mark: Mark::Bad,
+                what,
+                detail,
+                repair: Some("this is a fault of Beamtalk; please report it"),
+            });
+        }
+    };
+    let asked = Asked {
+        way: Way::Http,
+        ..Asked::default()
+    };
+    let config = Config::of(&place.state).ok();
+    let rules = config.and_then(|config| Rules::new(&asked, &config.mcp, &place.root).ok());
+    let is_old = rules.is_none_or(|rules| rules.settings.told() != found.settings);
+    Some(Finding {
+        mark: if is_old { Mark::Odd } else { Mark::Good },
+        what,
+        detail: format!(
+            "http://{}/mcp; policy {}, as the workspace read it when it started; foreign hosts, origins and wrong tokens are refused",
+            found.address,
+            found.settings["policy"].as_str().unwrap_or("unknown")
+        ),
+        repair: Some("the settings are others by now: start the workspace again for them to hold")
+            .filter(|_| is_old),
+    })
 }
 
 fn policy(rules: &Rules) -> Finding {
@@ -134,15 +158,23 @@ fn policy(rules: &Rules) -> Finding {
 
 fn look(client: &mut Client, settings: Option<&Settings>, findings: &mut Vec<Finding>) {
     let mut add = |what: &'static str, outcome: Result<String, String>, repair: &'static str| {
-        let (mark, detail) = match outcome {
-            Ok(detail) => (Mark::Good, detail),
-            Err(detail) => (Mark::Bad, detail),
+        let (mark, detail, repair) = match outcome {
+            Ok(detail) => (Mark::Good, detail, None),
+            Err(detail) if is_denied(&detail) => {
+                let denied = "the settings deny it".to_owned();
+                (
+                    Mark::Odd,
+                    denied,
+                    Some("[mcp] of config.toml or beamtalk.toml: deny-tools, policy"),
+                )
+            }
+            Err(detail) => (Mark::Bad, detail, Some(repair)),
         };
         findings.push(Finding {
             mark,
             what,
             detail,
-            repair: Some(repair).filter(|_| mark == Mark::Bad),
+            repair,
         });
     };
     let report = "this is a fault of Beamtalk; please report it";
@@ -157,10 +189,12 @@ fn look(client: &mut Client, settings: Option<&Settings>, findings: &mut Vec<Fin
     );
     let old = client.call_as("describe", &json!({}), false).map(|_| ());
     let described = old.and_then(|()| client.call("describe", json!({})));
-    let is_running = described
+    // What it says is also a resource, which is there where the tool is denied.
+    let status = client.status();
+    let is_running = status
         .as_ref()
         .is_ok_and(|seen| seen["workspace"]["running"] == true);
-    let is_held = match (settings, &described) {
+    let is_held = match (settings, &status) {
         (Some(settings), _) => settings.policy == Policy::ReadOnly || settings.approval == Approval::Execute,
         (None, Ok(seen)) => {
             let note = seen["evaluate_note"].as_str().unwrap_or_default();
@@ -193,6 +227,12 @@ fn look(client: &mut Client, settings: Option<&Settings>, findings: &mut Vec<Fin
             repair: Some("beamtalk workspace start; or --start, and the first call does it"),
         });
     }
+}
+
+/// Whether a call failed because the settings do not allow it.
+fn is_denied(error: &str) -> bool {
+    let error: Value = serde_json::from_str(error).unwrap_or_default();
+    error["error"]["kind"] == "policy_denied"
 }
 
 /// What is wrong with the schemas of a tool.
@@ -356,6 +396,12 @@ impl Client {
                 .to_owned());
         }
         Ok(seen["structuredContent"].clone())
+    }
+
+    fn status(&mut self) -> Result<Value, String> {
+        let seen = self.ask("resources/read", json!({"uri": "beamtalk://status"}), true)?;
+        let text = seen["contents"][0]["text"].as_str().unwrap_or_default();
+        serde_json::from_str(text).map_err(|cause| cause.to_string())
     }
 
     fn good(&mut self, tool: &str, arguments: Value) -> Result<String, String> {

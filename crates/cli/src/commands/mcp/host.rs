@@ -2,16 +2,18 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use beamtalk_agents::tools::Tree;
 use beamtalk_client::{Answer, Connection, Error, Events, Greeting, Pending, Place, Reply};
 use beamtalk_loop::control::{Answer as LoopAnswer, Ask};
 use beamtalk_loop::core::Operation as LoopOperation;
 use beamtalk_mcp::{
-    Asked, DocHit, Host, HostError, LoopCommand, PackageClass, PackageRow, Policy, Program, TreeAct,
+    Asked, DocHit, Host, HostError, LoopCommand, PackageClass, PackageRow, Policy, Program, Secrets, TreeAct,
 };
 use beamtalk_project::Network;
 use beamtalk_wire::answers::{Capabilities, Diagnostic};
@@ -59,7 +61,7 @@ pub(crate) struct Workspace {
     channels: RefCell<BTreeSet<Channel>>,
     /// The actors whose state is followed.
     actors: RefCell<BTreeSet<String>>,
-    secrets: RefCell<Vec<String>>,
+    keeper: Rc<Keeper>,
     /// Places on the connection, which takes 64 requests: for questions, for records; the rest is for interrupts.
     asks: Arc<Semaphore>,
     records: Semaphore,
@@ -111,13 +113,19 @@ impl Workspace {
         let paths = Paths::new(
             &place.root,
             place.state.path(),
-            &rules.deny_paths,
+            &rules.settings.deny_paths,
             rules.settings.allow_outside,
         );
         let (events, _) = broadcast::channel(EVENTS);
         // A token that only reads sees of the agents what everybody may.
         let is_narrow = matches!(&reach, Reach::Inside { principal, .. } if matches!(principal.auth, AuthKind::Token(_)))
             && rules.settings.policy == Policy::ReadOnly;
+        let keeper = Rc::new(Keeper {
+            file: place.state.cookie_path(&place.id),
+            place: place.clone(),
+            found: Cell::default(),
+            secrets: Secrets::default(),
+        });
         Self {
             place,
             reach,
@@ -127,7 +135,7 @@ impl Workspace {
             events,
             channels: RefCell::default(),
             actors: RefCell::default(),
-            secrets: RefCell::default(),
+            keeper,
             asks: Arc::new(Semaphore::new(44)),
             records: Semaphore::new(8),
             under_way: Rc::default(),
@@ -160,9 +168,9 @@ impl Workspace {
                 Connection::inside(requests, frames).await.map_err(of_client)?
             }
         };
-        self.learn_secrets();
         let connection = Rc::new(connection);
-        tokio::task::spawn_local(pass_on(events, self.events.clone()));
+        self.keeper.learn();
+        tokio::task::spawn_local(pass_on(events, self.events.clone(), self.keeper.clone()));
         self.subscribe(&connection).await;
         *known = Some(connection.clone());
         Ok(connection)
@@ -218,15 +226,6 @@ impl Workspace {
             Ok(Err(fault)) => Err(of_fault(&fault, "no_workspace")),
             Err(_) => Err(error("no_workspace", "the workspace could not be started")),
         }
-    }
-
-    fn learn_secrets(&self) {
-        let cookie = self
-            .place
-            .require_directory()
-            .ok()
-            .and_then(|directory| directory.cookie().ok().flatten());
-        *self.secrets.borrow_mut() = cookie.iter().map(|cookie| cookie.expose().to_owned()).collect();
     }
 
     /// Listen to all that is wanted; when this ends it is listened to.
@@ -306,6 +305,7 @@ impl Workspace {
                 Err(cause) => return Err(of_client(cause)),
             }
         };
+        self.keeper.learn();
         let answer = Answer::<O::Answer>::read(message);
         let is_truncated = answer.head.status.contains(&beamtalk_wire::Flag::Truncated);
         Ok(Asked {
@@ -314,6 +314,33 @@ impl Workspace {
             warnings: answer.head.warnings,
             is_truncated,
         })
+    }
+}
+
+/// A cookie is replaced with its file: which one it is, and when it was written.
+type CookieFile = (u64, SystemTime);
+
+/// Knows the cookie also after it was changed under connections that stay.
+struct Keeper {
+    place: Arc<Place>,
+    file: PathBuf,
+    found: Cell<Option<CookieFile>>,
+    secrets: Secrets,
+}
+
+impl Keeper {
+    /// Called before what may hold it is passed on.
+    fn learn(&self) {
+        let found = std::fs::metadata(&self.file).ok();
+        let found = found.and_then(|about| Some((about.ino(), about.modified().ok()?)));
+        if found == self.found.get() {
+            return;
+        }
+        let directory = self.place.require_directory().ok();
+        if let Some(cookie) = directory.and_then(|directory| directory.cookie().ok().flatten()) {
+            self.secrets.learn([cookie.expose()]);
+            self.found.set(found);
+        }
     }
 }
 
@@ -411,8 +438,9 @@ impl Drop for UnderWay {
 }
 
 /// Pass events on to whoever follows.
-async fn pass_on(mut events: Events, followers: broadcast::Sender<Event>) {
+async fn pass_on(mut events: Events, followers: broadcast::Sender<Event>, keeper: Rc<Keeper>) {
     while let Some(event) = events.recv().await {
+        keeper.learn();
         if let Ok(push) = serde_json::from_value::<Push>(event) {
             drop(followers.send(push.event));
         }
@@ -485,8 +513,8 @@ impl Host for Workspace {
         }
     }
 
-    fn secrets(&self) -> Vec<String> {
-        self.secrets.borrow().clone()
+    fn secrets(&self) -> Secrets {
+        self.keeper.secrets.clone()
     }
 
     fn search_docs(&self, query: &str, kind: Option<&str>, limit: usize) -> Vec<DocHit> {

@@ -24,7 +24,6 @@ pub(crate) struct Asked {
 
 pub(crate) struct Rules {
     pub(crate) settings: Settings,
-    pub(crate) deny_paths: Vec<String>,
     /// What the person should know.
     pub(crate) notices: Vec<String>,
 }
@@ -123,16 +122,13 @@ impl Rules {
         settings.starts_workspace = arguments.starts || user.starts;
         settings.way = arguments.way;
         approvals(&mut settings, user, project)?;
-        let deny_paths = [user.deny_paths.clone(), project.deny_paths.clone()].concat();
+        settings.deny_paths = [user.deny_paths.clone(), project.deny_paths.clone()].concat();
         // One that cannot be read would deny nothing.
-        if let Some(odd) = deny_paths.iter().find(|pattern| Glob::new(pattern).is_err()) {
+        let mut patterns = settings.deny_paths.iter();
+        if let Some(odd) = patterns.find(|pattern| Glob::new(pattern).is_err()) {
             return Err(bad(format!("[mcp] deny-paths: '{odd}' is no pattern")));
         }
-        Ok(Self {
-            settings,
-            deny_paths,
-            notices,
-        })
+        Ok(Self { settings, notices })
     }
 }
 

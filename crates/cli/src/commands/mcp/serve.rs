@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::Context;
-use beamtalk_mcp::{Line, Outgoing, Session, Settings, Way, door};
+use beamtalk_mcp::{Host, Line, Outgoing, Session, Settings, Way, door};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::LocalSet;
 use tokio::time::{Instant, timeout_at};
@@ -35,7 +35,7 @@ async fn talk(host: Rc<Workspace>, settings: Rc<Settings>) -> anyhow::Result<Exi
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut lines = Input::open();
-    let (outgoing, answers) = Outgoing::new();
+    let (outgoing, answers) = Outgoing::new(host.secrets());
     let mut output = Output::open(answers);
     let (settings, first) = match settings.way {
         // A client at a door may want less than it could have.

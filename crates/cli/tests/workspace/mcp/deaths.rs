@@ -3,11 +3,13 @@
 
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::Mcp;
-use crate::home::{Home, kill, wait_until};
-use crate::project::started;
+use super::{Mcp, configure};
+use crate::home::{Home, block_on, kill, wait_until};
+use crate::project::{FILES, started, write};
+use crate::waiting::{hold_build, send};
 
 const LIMIT: Duration = Duration::from_mins(1);
 
@@ -152,6 +154,63 @@ fn what_was_of_a_killed_node_is_never_called_unknown() {
         }
         saved
     });
+}
+
+/// While the node starts, what needs all code says so: it finds no fault with classes that are not there yet, and asks nobody
+/// about what cannot be done.
+#[test]
+fn what_needs_all_code_says_that_the_node_starts() {
+    let home = Home::new("mcp-half");
+    configure(&home, "[mcp]\nmax-policy = \"full\"\n");
+    for (file, text) in FILES {
+        write(&home, file, text);
+    }
+    write(&home, "src/cup.bt", "Value subclass: Cup\n  bar => 1\n");
+    home.start(&[]);
+    let mut mcp = Mcp::that_can_ask(&home, &["--toolsets", "all", "--policy", "full"]);
+    mcp.good(
+        "save_method",
+        json!({"class": "Cup", "selector": "bar", "source": "bar => 100"}),
+    );
+    write(&home, "src/cup.bt", "Value subclass: Cup\n  bar => 50\n");
+    // The next node has no code of the project as long as this stands still.
+    let build = block_on(async {
+        let (_connection, mut events) = home.try_connect("repl").await.expect("a connection");
+        hold_build(&home, &mut events, &[]).await
+    });
+    for (tool, arguments) in [
+        ("resolve_conflict", json!({"class": "Cup", "take": "disk"})),
+        (
+            "resolve_conflict",
+            json!({"class": "Cup", "selector": "bar", "take": "disk"}),
+        ),
+        ("flush", json!({"confirm_destructive": true})),
+        ("check_code", json!({"code": "Cup new bar"})),
+        ("complete", json!({"code": "Cu"})),
+        ("show_codegen", json!({"code": "Cup new bar"})),
+        ("list_changes", json!({})),
+        ("dirty_methods", json!({})),
+        ("diff_change", json!({})),
+        ("diff_change", json!({"class": "Cup"})),
+        ("list_classes", json!({})),
+        ("read_source", json!({"class": "Cup"})),
+        ("find_code", json!({"kind": "implementors", "name": "bar"})),
+    ] {
+        let error = mcp.bad(tool, arguments);
+        assert_eq!(error["kind"], "node_starting", "{tool}: {error}");
+    }
+    for uri in ["beamtalk://changes", "beamtalk://changes/pending"] {
+        let read = mcp.ask("resources/read", json!({ "uri": uri }));
+        assert!(read["error"].to_string().contains("node"), "{uri}: {read}");
+    }
+    send(build, Signal::CONT);
+    let checked = |mcp: &mut Mcp| mcp.result("check_code", json!({"code": "Cup new bar"}));
+    wait_until("the node is up again", LIMIT, || {
+        checked(&mut mcp)["isError"] == false
+    });
+    assert_eq!(checked(&mut mcp)["structuredContent"]["findings"], json!([]));
+    let asked = mcp.result("resolve_conflict", json!({"class": "Cup", "take": "disk"}));
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
 }
 
 /// The handle of an old client's connection is gone with the node or the daemon: it is told so once, nothing is evaluated

@@ -391,6 +391,111 @@ fn assert_marked(schema: &Value, value: &Value, text: &str, path: &str) {
     }
 }
 
+/// Also a cookie that was changed while a server is connected.
+#[test]
+fn a_new_cookie_is_a_secret_at_once() {
+    let home = started("mcp-rotated", &[]);
+    let mut mcp = Mcp::start(&home, &[]);
+    let show = |mcp: &mut Mcp, text: &str| {
+        let told = mcp.good("evaluate", json!({"code": format!("\"{text}\" reverse reverse")}));
+        told["value"].clone()
+    };
+    let first = home.cookie();
+    assert_eq!(show(&mut mcp, &first), "***");
+    for _ in 0..3 {
+        let before = home.cookie();
+        assert!(
+            home.run(&["workspace", "rotate-cookie", "--keep-connections"])
+                .status
+                .success()
+        );
+        assert_ne!(home.cookie(), before);
+        assert_eq!(show(&mut mcp, &home.cookie()), "***");
+    }
+}
+
+/// Texts are cut in many places before they are sent, and errors quote what they are about: of the cookie no eight letters are
+/// ever next to each other, wherever a client looks.
+#[test]
+fn no_part_of_a_secret_is_sent() {
+    let home = started("mcp-parts", &[]);
+    let cookie = home.cookie();
+    // Wherever this is cut, it is inside of one.
+    let long = format!("{cookie} ").repeat(4_000);
+    let runs = cookie.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let name = format!("Trap{}", runs.max_by_key(|run| run.len()).unwrap_or_default());
+    let mut mcp = Mcp::start(&home, &["--toolsets", "all"]);
+    let class = format!("Object subclass: {name}\n  class told => \"{cookie}\"\n");
+    mcp.good(
+        "save_class",
+        json!({"source": class, "path": format!("src/{name}.bt")}),
+    );
+    let opened = mcp.good("evaluate", json!({"code": "1", "session": "new"}));
+    let session = opened["session"].clone();
+    let quoted = format!("\"{cookie} \"");
+    let called = [
+        (
+            "evaluate",
+            json!({"session": session, "code": format!("told := {quoted} repeat: 4000")}),
+        ),
+        (
+            "evaluate",
+            json!({"session": session, "code": format!("list := (1 to: 500) collect: [:i | {quoted}]")}),
+        ),
+        ("bindings", json!({ "session": session })),
+        (
+            "evaluate",
+            json!({"session": session, "code": "Transcript showLine: told. told size"}),
+        ),
+        ("read_transcript", json!({})),
+        ("evaluate", json!({"code": format!("{quoted} foo: ]")})),
+        ("evaluate", json!({"code": format!("Missing{} foo", name)})),
+        (
+            "evaluate",
+            json!({"code": format!("Error signal: ({quoted} repeat: 4000)")}),
+        ),
+        (
+            "check_code",
+            json!({"code": format!("{name} told{} #'{}", name, &long[..4_000])}),
+        ),
+        ("search_classes", json!({ "query": name })),
+        ("docs", json!({ "class": name })),
+        ("docs", json!({ "class": format!("{name}x") })),
+        ("read_source", json!({ "class": name })),
+        (&long[..60], json!({})),
+    ];
+    let asked = [
+        ("resources/list", json!({})),
+        ("resources/read", json!({"uri": "beamtalk://transcript"})),
+        (
+            "resources/read",
+            json!({"uri": format!("beamtalk://class/{name}")}),
+        ),
+        (
+            "resources/read",
+            json!({"uri": format!("beamtalk://class/{name}x")}),
+        ),
+        ("resources/read", json!({"uri": "beamtalk://changes"})),
+        (
+            "completion/complete",
+            json!({"ref": {"type": "ref/resource", "uri": "beamtalk://class/{class}"}, "argument": {"name": "class", "value": "Trap"}}),
+        ),
+    ];
+    let calls = called.map(|(tool, arguments)| ("tools/call", json!({"name": tool, "arguments": arguments})));
+    let mut masked = 0;
+    for (method, params) in calls.into_iter().chain(asked) {
+        mcp.send(method, params.clone());
+        let line = mcp.raw();
+        masked += usize::from(line.contains("***"));
+        let is_part = |part: &[u8]| line.contains(std::str::from_utf8(part).expect("ASCII"));
+        let found = cookie.as_bytes().windows(8).find(|part| is_part(part));
+        let place = found.and_then(|part| line.find(std::str::from_utf8(part).expect("ASCII")));
+        assert_eq!(place, None, "{method} {params:.300}: {line:.2000}");
+        serde_json::from_str::<Value>(&line).expect("JSON");
+    }
+    assert!(masked >= 12, "{masked} answers had something to leave out");
+}
+
 /// Example 24: text of the image is valid JSON in marked properties, with nothing invisible and no secret in it, and changes
 /// neither list nor instructions.
 #[test]

@@ -490,6 +490,7 @@ fn the_check_looks_at_the_route_as_a_stranger_would() {
     let text = String::from_utf8_lossy(&checked.stdout);
     assert!(checked.status.success(), "{text}");
     assert!(text.contains("✅ HTTP: http://127.0.0.1:"), "{text}");
+    assert!(text.contains("/mcp; policy edit, as"), "{text}");
     // Settings for it are told beside those for the pipe, and name a variable where a token goes.
     for (client, shown) in [
         ("claude-code", "${BEAMTALK_MCP_TOKEN}"),
@@ -506,6 +507,61 @@ fn the_check_looks_at_the_route_as_a_stranger_would() {
         assert!(other.contains("/mcp") && other.contains(shown), "{other}");
         assert!(!other.contains("btk_"), "{other}");
     }
+    // What was written into the settings since the workspace started does not hold there, and that is said.
+    configure(&home, "[mcp]\npolicy = \"read-only\"\n");
+    let checked = home.run(&["mcp", "--check"]);
+    let text = String::from_utf8_lossy(&checked.stdout);
+    assert!(checked.status.success(), "{text}");
+    assert!(text.contains("✅ policy: read-only"), "{text}");
+    assert!(text.contains("⚠️ HTTP: http://127.0.0.1:"), "{text}");
+    assert!(
+        text.contains("/mcp; policy edit, as") && text.contains("start the workspace again"),
+        "{text}"
+    );
+}
+
+/// Every setting that is another by now is said to hold only after another start, and what is denied is no fault.
+#[test]
+fn the_check_compares_all_settings_and_takes_a_denied_tool_for_no_fault() {
+    let home = started("mcp-checkall", &["--mcp-http"]);
+    let check = || {
+        let checked = home.run(&["mcp", "--check"]);
+        let text = String::from_utf8_lossy(&checked.stdout).into_owned();
+        assert!(checked.status.success(), "{text}");
+        text
+    };
+    for setting in [
+        "approval = \"destructive\"",
+        "approval-timeout = 60",
+        "deny-tools = [\"kill_actor\"]",
+        "deny-paths = [\"secrets/**\"]",
+        "loop = \"none\"",
+    ] {
+        configure(&home, &format!("[mcp]\n{setting}\n"));
+        let text = check();
+        assert!(
+            text.contains("⚠️ HTTP: ") && text.contains("start the workspace again"),
+            "{setting}: {text}"
+        );
+    }
+    configure(&home, "");
+    assert!(check().contains("✅ HTTP: "));
+    let denied = "[mcp]\ndeny-tools = [\"describe\", \"search_docs\"]\n";
+    configure(&home, denied);
+    let text = check();
+    for tool in ["describe", "search_docs"] {
+        let told = format!("⚠️ {tool}: the settings deny it");
+        assert!(text.contains(&told), "{text}");
+    }
+    assert!(text.contains("✅ evaluate: 2 + 3 is 5, twice"), "{text}");
+    assert!(!text.contains("fault of Beamtalk"), "{text}");
+    // Also where the workspace has read the same.
+    home.run(&["workspace", "stop"]);
+    home.start(&["--mcp-http"]);
+    let text = check();
+    assert!(text.contains("✅ HTTP: "), "{text}");
+    configure(&home, &format!("{denied}policy = \"read-only\"\n"));
+    assert!(check().contains("⚠️ HTTP: "));
 }
 
 /// To an old client 404 means that its session is gone: a method that is not there has another answer.

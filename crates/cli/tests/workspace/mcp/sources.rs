@@ -1,9 +1,10 @@
 //! The source of the image beside that of the files, as tools tell it.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::Mcp;
-use crate::project::{started, write};
+use super::{Mcp, configure};
+use crate::home::Home;
+use crate::project::{FILES, read, started, write};
 
 /// What was added and taken away again is no difference to the file; what is still in the file is.
 #[test]
@@ -67,4 +68,123 @@ fn the_sides_of_a_conflict_are_those_of_what_is_in_conflict() {
             "{asked}: {sides}"
         );
     }
+}
+
+/// A yes is for the texts that were there when it was asked for: what was written meanwhile is not lost by it.
+#[test]
+fn a_yes_to_a_side_is_for_the_texts_as_they_were() {
+    let home = Home::new("mcp-meanwhile");
+    configure(&home, "[mcp]\nmax-policy = \"full\"\n");
+    let cup = |value: u32| format!("Value subclass: Cup\n  bar => {value}\n");
+    write(&home, "src/cup.bt", &cup(1));
+    home.start(&[]);
+    let mut mcp = Mcp::that_can_ask(&home, &["--toolsets", "all", "--policy", "full"]);
+    let save = |mcp: &mut Mcp, value: u32| {
+        let source = format!("bar => {value}");
+        mcp.good(
+            "save_method",
+            json!({"class": "Cup", "selector": "bar", "source": source}),
+        );
+    };
+    save(&mut mcp, 100);
+    write(&home, "src/cup.bt", &cup(50));
+    let yes = json!({"action": "accept", "content": {"approve": true}});
+    let call = |take: &str, state: &Value| {
+        let mut call = json!({"name": "resolve_conflict", "arguments": {"class": "Cup", "take": take}});
+        if !state.is_null() {
+            call["requestState"] = state.clone();
+            call["inputResponses"] = json!({"go": yes});
+        }
+        call
+    };
+    // The file is edited while the person thinks about it, and then what is in memory.
+    for (take, changes_file) in [("image", true), ("disk", false)] {
+        let asked = mcp.ask("tools/call", call(take, &Value::Null))["result"].clone();
+        assert_eq!(asked["resultType"], "input_required", "{take}: {asked}");
+        if changes_file {
+            write(&home, "src/cup.bt", &cup(51));
+        } else {
+            save(&mut mcp, 101);
+        }
+        let again = mcp.ask("tools/call", call(take, &asked["requestState"]))["result"].clone();
+        assert_eq!(again["resultType"], "input_required", "{take}: {again}");
+        assert_eq!(read(&home, "src/cup.bt"), cup(51), "{take}");
+    }
+    assert_eq!(mcp.good("evaluate", json!({"code": "Cup new bar"}))["value"], 101);
+    let asked = mcp.ask("tools/call", call("disk", &Value::Null))["result"].clone();
+    let done = mcp.ask("tools/call", call("disk", &asked["requestState"]))["result"].clone();
+    assert_eq!(done["isError"], false, "{done}");
+    assert_eq!(mcp.good("evaluate", json!({"code": "Cup new bar"}))["value"], 51);
+}
+
+/// A person is asked about a conflict, and about nothing that is none: a change that is only pending stays.
+#[test]
+fn who_takes_a_side_is_asked_only_about_a_conflict() {
+    let home = Home::new("mcp-take");
+    configure(&home, "[mcp]\nmax-policy = \"full\"\n");
+    for (file, text) in FILES {
+        write(&home, file, text);
+    }
+    write(&home, "src/cup.bt", "Value subclass: Cup\n  bar => 1\n");
+    home.start(&[]);
+    let mut mcp = Mcp::that_can_ask(&home, &["--toolsets", "all", "--policy", "full"]);
+    let save = |selector: &str, value: u32| json!({"class": "Cup", "selector": selector, "source": format!("{selector} => {value}")});
+    mcp.good("save_method", save("aaa", 1));
+    mcp.good("save_method", save("bar", 100));
+    let of = |take: &str| json!({"class": "Cup", "take": take});
+    let method = |selector: &str, take: &str| json!({"class": "Cup", "selector": selector, "take": take, "confirm": true});
+    let of_class = |take: &str| json!({"class": "Cup", "selector": "bar", "side": "class", "take": take});
+    let refused = |mcp: &mut Mcp, call: &Value, subject: &str| {
+        let error = mcp.bad("resolve_conflict", call.clone());
+        assert_eq!(error["kind"], "not_found", "{call}: {error}");
+        assert_eq!(error["message"], format!("{subject} is in no conflict"), "{call}");
+        let hint = error["hint"].as_str().unwrap_or_default();
+        assert!(
+            hint.contains("list_changes") && hint.contains("revert_change"),
+            "{hint}"
+        );
+    };
+    for take in ["image", "disk"] {
+        refused(&mut mcp, &of(take), "Cup");
+        refused(&mut mcp, &method("bar", take), "Cup>>bar");
+        refused(&mut mcp, &method("aaa", take), "Cup>>aaa");
+        refused(&mut mcp, &method("nothing", take), "Cup>>nothing");
+    }
+    assert_eq!(
+        mcp.good("dirty_methods", json!({}))["dirty"],
+        json!({"Cup": ["aaa", "bar"]})
+    );
+    write(&home, "src/cup.bt", "Value subclass: Cup\n  bar => 50\n");
+    // So many calls that may lose something are too many for one server.
+    let mut mcp = Mcp::that_can_ask(&home, &["--toolsets", "all", "--policy", "full"]);
+    for take in ["image", "disk"] {
+        for lost in [of(take), method("bar", take)] {
+            let asked = mcp.result("resolve_conflict", lost.clone());
+            let form = &asked["inputRequests"]["go"]["params"]["message"];
+            assert!(
+                form.as_str().is_some_and(|text| text.contains("is lost")),
+                "{lost}: {asked}"
+            );
+        }
+        // Beside a conflict is none, and neither is the other side of its class.
+        refused(&mut mcp, &method("aaa", take), "Cup>>aaa");
+        refused(&mut mcp, &of_class(take), "Cup class>>bar");
+    }
+    let odd = mcp.bad(
+        "resolve_conflict",
+        json!({"class": "Cup", "side": "class", "take": "disk"}),
+    );
+    assert_eq!(
+        (&odd["kind"], &odd["details"]["path"]),
+        (&json!("invalid_parameter"), &json!("/side")),
+        "{odd}"
+    );
+    assert_eq!(mcp.good("evaluate", json!({"code": "Cup new bar"}))["value"], 100);
+    let mut plain = Mcp::start(&home, &["--toolsets", "all", "--policy", "full"]);
+    plain.good("resolve_conflict", method("bar", "disk"));
+    assert_eq!(mcp.good("evaluate", json!({"code": "Cup new bar"}))["value"], 50);
+    assert_eq!(
+        mcp.good("dirty_methods", json!({}))["dirty"],
+        json!({"Cup": ["aaa"]})
+    );
 }

@@ -198,9 +198,7 @@ fn effect(path: &str, text: &str, deed: &Deed) -> Effect {
             deed.tools.join(", ")
         ),
         action: format!("Write to {path}"),
-        classes: Vec::new(),
-        actors: 0,
-        files: Vec::new(),
+        ..Effect::default()
     }
 }
 

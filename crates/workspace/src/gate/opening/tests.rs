@@ -36,6 +36,7 @@ fn first_messages() {
             protocol: Some("1.0".into()),
             resume: Some("s-7f2a".into()),
             keeps: false,
+            taken: Vec::new(),
             gathers: false,
             agent: None,
         }
