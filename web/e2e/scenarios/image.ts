@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Locator } from "playwright-core";
-import { enter, ready, shot, type } from "../support/browser";
+import { enter, evaluate, open, ready, shot, type } from "../support/browser";
 import { Stage } from "../support/stage";
 
 const stage = Stage.of({
@@ -71,9 +71,7 @@ stage.test("of windows that were asked for the last one is shown, whichever answ
   });
   await page.goto(stage.page.url().split("#")[0] ?? "");
   await ready(page);
-  await type(page, "many := (1 to: 200) asList");
-  await page.keyboard.press("ControlOrMeta+d");
-  await page.locator("#pane-workspace .result.done").waitFor();
+  await evaluate(page, "many := (1 to: 200) asList", "ControlOrMeta+d");
   await page.evaluate(() => { location.hash = "#/inspect/many"; });
   const inspector = page.getByRole("region", { name: "Inspector" });
   await inspector.getByText("1–50 of 200").waitFor();
@@ -85,9 +83,7 @@ stage.test("of windows that were asked for the last one is shown, whichever answ
   (late as () => void)();
   await inspector.getByRole("button", { name: "Refresh" }).click();
   await inspector.getByText("151–200 of 200").waitFor();
-  await type(page, "many := (1 to: 60) asList");
-  await page.keyboard.press("ControlOrMeta+d");
-  await page.waitForFunction(() => document.querySelectorAll("#pane-workspace .result.running").length === 0);
+  await evaluate(page, "many := (1 to: 60) asList", "ControlOrMeta+d");
   await inspector.getByRole("button", { name: "Refresh" }).click();
   await inspector.getByText("11–60 of 60").waitFor();
   await page.close();
@@ -105,7 +101,8 @@ stage.test("19 actors and supervision are live: a killed child is restarted, mar
   await child.waitFor();
   const pid = /0\.\d+\.0/.exec(await child.innerText())?.[0] ?? "";
   await pane("Actors").getByLabel("Filter actors").fill(pid);
-  await pane("Actors").getByRole("grid").getByRole("row").first().click();
+  await pane("Actors").getByText("1 actor", { exact: true }).waitFor();
+  await pane("Actors").getByRole("grid").getByRole("row").getByText(pid, { exact: true }).click();
   await pane("Actors").getByRole("button", { name: "Kill…" }).click();
   await stage.page.getByRole("alertdialog").getByText(/^It ends at once\. Its supervisor (Crew|Hall)\S* may start it again\.$/).waitFor();
   await stage.page.getByRole("alertdialog").getByRole("button", { name: "Kill" }).click();
@@ -132,13 +129,44 @@ stage.test("a second tab is a session of its own; a copied tab too", async () =>
   await ready(second);
   const sessions = await Promise.all([stage.page, second].map((page) => page.evaluate(() => sessionStorage.getItem("session"))));
   assert.notEqual(sessions[0], sessions[1]);
-  // A tab made with "Duplicate" has the same storage.
+  // A tab made with "Duplicate" has the same storage, and so has a window that a page opens.
+  const [copy] = await Promise.all([stage.watched.context.waitForEvent("page"), stage.page.evaluate(() => void window.open(location.href))]);
+  await ready(copy);
+  await copy.waitForFunction((session) => ![null, session].includes(sessionStorage.getItem("session")), sessions[0]);
   await second.evaluate((session) => sessionStorage.setItem("session", session ?? ""), sessions[0] ?? "");
   await second.reload();
   await ready(second);
   assert.notEqual(await second.evaluate(() => sessionStorage.getItem("session")), sessions[0]);
+  await copy.close();
   assert.equal(await stage.value("only"), "7", "the first tab keeps its session");
   await second.close();
+});
+
+stage.test("a page that is slow keeps its session from a copy, and over a reload", async () => {
+  const context = await stage.browser.newContext();
+  // Busy for a second from the moment on that it has a session, and before it goes.
+  await context.addInitScript(() => {
+    const work = (): void => { for (const began = performance.now(); performance.now() - began < 1000;); };
+    const set = Storage.prototype.setItem;
+    Storage.prototype.setItem = function setItem(key: string, value: string) {
+      set.call(this, key, value);
+      if (key === "session") setTimeout(work, 0);
+    };
+    addEventListener("pagehide", work);
+  });
+  const { page } = await open(context, await stage.house.url());
+  await ready(page);
+  await evaluate(page, "slow := 8", "ControlOrMeta+d");
+  const session = await page.evaluate(() => sessionStorage.getItem("session"));
+  const [copy] = await Promise.all([context.waitForEvent("page"), page.evaluate(() => void window.open(location.href))]);
+  await ready(copy);
+  assert.equal(await (await evaluate(copy, "1 + 1")).locator(".value").innerText(), "2");
+  assert.notEqual(await copy.evaluate(() => sessionStorage.getItem("session")), session);
+  await page.reload();
+  await ready(page);
+  assert.equal(await (await evaluate(page, "slow")).locator(".value").innerText(), "8");
+  assert.equal(await page.evaluate(() => sessionStorage.getItem("session")), session);
+  await context.close();
 });
 
 stage.test("25 the node ends: a banner, then everything is live again with the unflushed change", async () => {

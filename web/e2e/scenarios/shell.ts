@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Locator, Page } from "playwright-core";
-import { cable, enter, open, ready, shot, type, visit } from "../support/browser";
+import { cable, enter, evaluate, hurry, open, ready, shot, type, visit } from "../support/browser";
 import { byHand } from "../support/byhand";
 import { Stage } from "../support/stage";
 
@@ -179,7 +179,7 @@ stage.test("two tabs change one text: other lines are joined, the same line is a
   await type(stage.page, "one\ntwo\nthree\nfour\nLAST");
   await until(() => stage.watched.frames.some((frame) => frame.startsWith("→") && frame.includes("desk-write") && frame.includes("LAST")));
   line.mend();
-  await page.getByRole("button", { name: "Now" }).click({ timeout: 2000 }).catch(() => undefined);
+  await hurry(page);
   await content(page).getByText("LAST").waitFor();
   await content(page).getByText("FIRST").waitFor();
   await content().getByText("FIRST").waitFor();
@@ -189,7 +189,7 @@ stage.test("two tabs change one text: other lines are joined, the same line is a
   await type(stage.page, "theirs");
   await until(() => stage.watched.frames.some((frame) => frame.startsWith("→") && frame.includes("desk-write") && frame.includes("\"theirs\"")));
   line.mend();
-  await page.getByRole("button", { name: "Now" }).click({ timeout: 2000 }).catch(() => undefined);
+  await hurry(page);
   await page.getByText("Another tab changed this buffer.").waitFor();
   await page.getByRole("button", { name: "Compare" }).click();
   await page.locator(".compare .minus").getByText("mine").waitFor();
@@ -213,7 +213,7 @@ stage.test("while the connection is lost nothing can be changed, texts can be ed
   await page.keyboard.press("ControlOrMeta+p");
   await page.getByRole("contentinfo").getByText("Nothing can be evaluated before the connection is back").waitFor();
   line.mend();
-  await page.getByRole("button", { name: "Now" }).click({ timeout: 2000 }).catch(() => undefined);
+  await hurry(page);
   await page.getByRole("contentinfo").getByText("connected", { exact: true }).waitFor();
   await content().getByText("typed while away").waitFor();
   await context.close();
@@ -276,6 +276,40 @@ stage.test("a session that another connection took says so, and is taken back", 
   await watched.page.getByRole("banner").getByText("running").waitFor();
   assert.equal(await watched.page.evaluate(() => sessionStorage.getItem("session")), session);
   await watched.context.close();
+});
+
+stage.test("a tab that is opened while another has lost its connection leaves it its session; what never arrived is told", async () => {
+  const context = await stage.browser.newContext();
+  const page = await context.newPage();
+  let [isCut, isDeaf] = [false, false];
+  let line: { close: (options: { code: number }) => Promise<void> } | null = null;
+  await page.routeWebSocket(/\/ws$/, (socket) => {
+    if (isCut) return void socket.close({ code: 3000 });
+    const server = socket.connectToServer();
+    socket.onMessage((message) => { if (!isDeaf || !String(message).includes('"op":"eval"')) server.send(message); });
+    line = socket;
+  });
+  await page.goto(await stage.house.url());
+  await ready(page);
+  await evaluate(page, "own := 5", "ControlOrMeta+d");
+  isDeaf = true;
+  await type(page, "own + 1");
+  await page.keyboard.press("ControlOrMeta+p");
+  await page.locator(".result.running").waitFor();
+  [isCut, isDeaf] = [true, false];
+  await (line as unknown as { close: (options: { code: number }) => Promise<void> }).close({ code: 3000 });
+  await page.getByText(/^Connection lost\. Trying/).waitFor();
+  const other = await context.newPage();
+  await other.goto(page.url().split("#")[0] ?? "");
+  await ready(other);
+  isCut = false;
+  await hurry(page);
+  await page.locator(".result").getByText("it was not done").waitFor();
+  assert.equal(await (await evaluate(page, "own")).locator(".value").innerText(), "5");
+  assert.equal(await (await evaluate(other, "3 + 4")).locator(".value").innerText(), "7");
+  const [one, two] = await Promise.all([page, other].map((each) => each.evaluate(() => sessionStorage.getItem("session"))));
+  assert.notEqual(one, two);
+  await context.close();
 });
 
 stage.test("a session that is gone is told, and why", async () => {

@@ -1,7 +1,7 @@
 // Typing, evaluating, and never losing what came of it.
 
 import assert from "node:assert/strict";
-import { cable, ready, shot, type } from "../support/browser";
+import { cable, hurry, open, ready, shot, type } from "../support/browser";
 import { byHand } from "../support/byhand";
 import { Stage } from "../support/stage";
 
@@ -127,7 +127,7 @@ stage.test("06 output survives a reload, a lost connection, and another tab", as
   await new Promise((done) => { setTimeout(done, 5000); });
   assert.equal((await numbers()).length, held, "what is shown stays as it is");
   line.mend();
-  await stage.page.getByRole("button", { name: "Now" }).click({ timeout: 1000 }).catch(() => undefined);
+  await hurry(stage.page);
   const told = stage.page.getByText(/^Reconnected\. [\d,]+ lines arrived meanwhile\.$/);
   await told.waitFor();
   const missed = Number(/[\d,]+/.exec(await told.innerText())?.[0].replaceAll(",", ""));
@@ -145,6 +145,33 @@ stage.test("06 output survives a reload, a lost connection, and another tab", as
   await whole(600);
   await stage.page.getByRole("banner").getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
   await shot(stage.watched, "06-output");
+});
+
+stage.test("the Workspace moves to another place while the page is slow to draw: its results move along", async () => {
+  // What is to be done after a drawing waits for as long as the test wants.
+  await stage.watched.context.addInitScript(() => {
+    const [frame, timer] = [requestAnimationFrame.bind(globalThis), setTimeout.bind(globalThis)];
+    const waiting: (() => void)[] = [];
+    const drawing = { isSlow: false, goOn: (): void => { drawing.isSlow = false; for (const one of waiting.splice(0)) one(); } };
+    const later = (run: () => void, start: () => number): number => { if (!drawing.isSlow) return start(); waiting.push(run); return 0; };
+    Object.assign(globalThis, { drawing });
+    globalThis.requestAnimationFrame = (run) => later(() => run(performance.now()), () => frame(run));
+    globalThis.setTimeout = ((run: () => void, ms?: number) => (ms === 35 ? later(run, () => Number(timer(run, ms))) : timer(run, ms))) as typeof setTimeout;
+  });
+  const { page } = await open(stage.watched.context, stage.page.url());
+  await ready(page);
+  await type(page, "Transcript show: \"begun\"; cr. Timer sleep: 3000. #slept");
+  await page.keyboard.press("ControlOrMeta+p");
+  await page.locator("#pane-workspace .result.running").getByText("begun").waitFor();
+  await page.keyboard.press("ControlOrMeta+k");
+  await page.keyboard.type("Layout: Code");
+  await page.getByRole("option", { name: "Layout: Code" }).waitFor();
+  await page.evaluate(() => { (globalThis as unknown as { drawing: { isSlow: boolean } }).drawing.isSlow = true; });
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector("#pane-classes") !== null && !document.querySelector("header")?.textContent?.includes("evaluating"), undefined, { polling: 50 });
+  await page.evaluate(() => (globalThis as unknown as { drawing: { goOn: () => void } }).drawing.goOn());
+  await page.locator("#pane-workspace .surface .result .value").getByText("#slept").waitFor();
+  await page.close();
 });
 
 stage.test("07 input and interrupt", async () => {

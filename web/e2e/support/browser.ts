@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { chromium, type Browser, type BrowserContext, type Page, type WebSocketRoute } from "playwright-core";
+import { chromium, type Browser, type BrowserContext, type Locator, type Page, type WebSocketRoute } from "playwright-core";
 import type { House } from "./house";
 
 const FLAGS = [
@@ -79,6 +79,24 @@ export async function type(page: Page, text: string): Promise<void> {
   await page.keyboard.press("ControlOrMeta+a");
   await page.keyboard.press("Delete");
   await page.keyboard.insertText(text);
+}
+
+/** Do not wait for the next try to connect; it may have been made by itself, and the button is gone with it. */
+export async function hurry(page: Page): Promise<void> {
+  await page.evaluate(() => [...document.querySelectorAll<HTMLButtonElement>(".banner button")].find((one) => one.textContent === "Now")?.click());
+}
+
+/** Evaluate a text in the Workspace and wait for what came of it. */
+export async function evaluate(page: Page, text: string, key = "ControlOrMeta+p"): Promise<Locator> {
+  const results = page.locator("#pane-workspace .surface .result");
+  const before = await results.evaluateAll((all) => all.map((one) => one.getAttribute("data-id")));
+  await type(page, text);
+  await page.keyboard.press(key);
+  const found = await page.waitForFunction((old) => {
+    const all = [...document.querySelectorAll("#pane-workspace .surface .result:not(.running)")].map((one) => one.getAttribute("data-id"));
+    return all.find((id) => !old.includes(id));
+  }, before, { timeout: 30_000 });
+  return results.and(page.locator(`[data-id="${String(await found.jsonValue())}"]`));
 }
 
 export async function shot(watched: Watched, name: string): Promise<void> {

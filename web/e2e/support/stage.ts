@@ -4,8 +4,19 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { after, before, test } from "node:test";
 import type { Browser, Locator, Page } from "playwright-core";
-import { enter, launch, open, ready, type, type Watched } from "./browser";
+import { enter, evaluate, launch, open, ready, type Watched } from "./browser";
 import { House } from "./house";
+
+/** Do something, but not for longer than that. */
+async function within<T>(ms: number, late: string, run: () => Promise<T> | T): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const over = new Promise<never>((_, reject) => { timer = setTimeout(() => reject(new Error(late)), ms); });
+  try {
+    return await Promise.race([Promise.resolve(run()), over]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 export class Stage {
   house!: House;
@@ -44,16 +55,8 @@ export class Stage {
   }
 
   /** Evaluate a text and wait for what came of it. */
-  async evaluate(text: string, key = "ControlOrMeta+p"): Promise<Locator> {
-    const ids = (): Promise<(string | null)[]> => this.results.evaluateAll((all) => all.map((one) => one.getAttribute("data-id")));
-    const before = await ids();
-    await type(this.page, text);
-    await this.page.keyboard.press(key);
-    const found = await this.page.waitForFunction((old) => {
-      const all = [...document.querySelectorAll("#pane-workspace .surface .result:not(.running)")].map((one) => one.getAttribute("data-id"));
-      return all.find((id) => !old.includes(id));
-    }, before, { timeout: 30_000 });
-    return this.results.and(this.page.locator(`[data-id="${String(await found.jsonValue())}"]`));
+  evaluate(text: string, key?: string): Promise<Locator> {
+    return evaluate(this.page, text, key);
   }
 
   /** The value of an expression as the Workspace prints it. */
@@ -83,21 +86,52 @@ export class Stage {
     await this.page.keyboard.press("Enter");
   }
 
-  /** A test; when it fails its trace, pages, messages and log are kept in e2e/failed. */
+  /** A test; when it fails its trace, pages, messages and log are kept in e2e/failed, and what it opened is closed. */
   test(name: string, run: () => Promise<void> | void, timeout = 90_000): void {
-    test(name, { timeout }, async () => {
+    // What is known of a test that hangs is looked at before it is given up.
+    test(name, { timeout: timeout + 60_000 }, async () => {
       const { tracing } = this.watched.context;
+      const before = new Set(this.pages());
       await tracing.startChunk({ title: name });
       try {
-        await run();
+        await within(timeout, `not done after ${timeout} ms`, run);
         await tracing.stopChunk().catch(() => undefined);
       } catch (cause) {
         const folder = this.folder(name);
-        await tracing.stopChunk({ path: `${folder}/trace.zip` }).catch(() => undefined);
+        writeFileSync(`${folder}/scripts.txt`, await this.scripts());
+        await within(10_000, "no trace", () => tracing.stopChunk({ path: `${folder}/trace.zip` })).catch(() => undefined);
         await this.keep(folder).catch(() => undefined);
+        await this.tidy(before);
         throw cause;
       }
     });
+  }
+
+  private pages(): Page[] {
+    return this.browser.contexts().flatMap((context) => context.pages());
+  }
+
+  /** Close what a failed test left open, so that the next one finds what it would find otherwise: one page, which answers. */
+  private async tidy(before: ReadonlySet<Page>): Promise<void> {
+    const left = this.pages().filter((page) => !before.has(page) && page !== this.page);
+    await within(10_000, "", () => Promise.all(left.map((page) => page.close()))).catch(() => undefined);
+    const isWell = await within(5000, "", () => this.page.evaluate(() => document.querySelector(".foot")?.textContent?.includes("connected") === true)).catch(() => false);
+    if (!isWell) await within(20_000, "", () => this.reopen()).catch(() => undefined);
+  }
+
+  /** What the script of every page does right now. */
+  private async scripts(): Promise<string> {
+    const told = this.pages().map(async (page) => {
+      const session = await page.context().newCDPSession(page);
+      const paused = new Promise<string>((resolve) => session.on("Debugger.paused", ({ callFrames }) => resolve(callFrames.slice(0, 20).map((one) => `  ${one.functionName} ${one.url}:${one.location.lineNumber}:${one.location.columnNumber ?? 0}`).join("\n"))));
+      await session.send("Debugger.enable");
+      await session.send("Debugger.pause");
+      const stack = await within(2000, "", () => paused).catch(() => "  nothing");
+      await session.send("Debugger.resume").catch(() => undefined);
+      await session.detach();
+      return `${page.url()}\n${stack}`;
+    });
+    return (await Promise.all(told.map((one) => within(5000, "no answer of the page", () => one).catch(String)))).join("\n");
   }
 
   /** Where what is known of a failed test goes. */
@@ -112,10 +146,9 @@ export class Stage {
     writeFileSync(`${folder}/frames.txt`, this.watched.frames.filter((one) => !one.includes("vitals")).slice(-400).join("\n"));
     writeFileSync(`${folder}/faults.txt`, this.watched.faults.join("\n"));
     writeFileSync(`${folder}/daemon.log`, await this.house.log().catch(String));
-    const pages = this.browser.contexts().flatMap((context) => context.pages());
-    for (const [at, page] of pages.entries()) {
+    for (const [at, page] of this.pages().entries()) {
       await page.screenshot({ path: `${folder}/page-${at + 1}.png`, timeout: 3000 }).catch(() => undefined);
-      writeFileSync(`${folder}/page-${at + 1}.html`, await page.content().catch(String));
+      writeFileSync(`${folder}/page-${at + 1}.html`, await within(3000, "no answer of the page", () => page.content()).catch(String));
     }
   }
 }

@@ -3,6 +3,7 @@
 import { computed, signal } from "@preact/signals";
 import { Client, type Frame, type Phase } from "../wire/client";
 import type { ErrorBody } from "../wire/protocol";
+import { Tab } from "./tab";
 
 export const phase = signal<Phase>({ is: "connecting" });
 export const role = signal("owner");
@@ -45,29 +46,6 @@ function address(): string {
   return `${location.protocol === "https:" ? "wss:" : "ws:"}//${location.host}/ws`;
 }
 
-const SESSION = "session";
-/** A tab that has the session of another one waits this long for it. */
-const LETTING_GO = 300;
-
-/** A session belongs to one tab: the lock says whether a copy of this tab has it. */
-async function resumable(): Promise<string> {
-  const kept = sessionStorage.getItem(SESSION);
-  if (kept === null || navigator.locks === undefined) return "latest";
-  return (await hold(kept)) ? kept : "new";
-}
-
-/** Hold the lock of a session for as long as the page lives. */
-function hold(session: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    // The page that was here before a reload may take a moment to let go.
-    navigator.locks?.request(`session-${session}`, { signal: AbortSignal.timeout(LETTING_GO) }, () => {
-      resolve(true);
-      return new Promise<void>(() => undefined);
-    }).catch(() => resolve(false));
-    if (navigator.locks === undefined) resolve(false);
-  });
-}
-
 const NEW_SESSION = `A session is kept for a while after its tab has gone; then its variables and references are dropped, and what it
 printed too. That time was over, the daemon was started again, or somebody closed the session.
 
@@ -89,9 +67,12 @@ function seenBefore(session: string): number {
 export let client: Client;
 
 export async function start(): Promise<void> {
-  const resume = await resumable();
+  const tab = new Tab({ storage: sessionStorage, locks: navigator.locks });
+  addEventListener("pagehide", () => tab.leave());
+  // A page that a browser kept and shows again has let go of its session.
+  addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+  const wish = await tab.claim();
   let isFirst = true;
-  let held = resume;
   client = new Client(
     address(),
     {
@@ -102,9 +83,7 @@ export async function start(): Promise<void> {
         role.value = as;
         const isNew = !isFirst && !resumed;
         sessionId.value = id;
-        sessionStorage.setItem(SESSION, id);
-        if (held !== id) void hold(id);
-        held = id;
+        tab.given(id);
         if (isNew) say("Reconnected with a new session: variables of the old one are gone.", "warn", null, NEW_SESSION);
         if (!resumed) running.value = null;
         isFirst = false;
@@ -119,7 +98,7 @@ export async function start(): Promise<void> {
       },
       now: () => Date.now(),
     },
-    resume,
+    wish,
     seenBefore,
   );
   addEventListener("pagehide", noteSeen);

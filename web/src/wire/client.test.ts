@@ -21,9 +21,9 @@ class FakeSocket {
   say(...messages: Record<string, unknown>[]): void {
     for (const message of messages) this.onmessage?.({ data: JSON.stringify(message) });
   }
-  welcome(session: string, resumed: boolean): void {
+  welcome(session: string, resumed: boolean, last = 0): void {
     this.onopen?.();
-    this.say({ type: "auth_ok", role: "owner", server: "beamtalk/1" }, { op: "session-started", session, resumed, last: 0 });
+    this.say({ type: "auth_ok", role: "owner", server: "beamtalk/1" }, { op: "session-started", session, resumed, last });
   }
   asked(op: string): Record<string, unknown> {
     return this.sent.filter((one) => one.op === op).at(-1) ?? {};
@@ -33,7 +33,7 @@ class FakeSocket {
 function fake(): { client: Client; phases: Phase[]; frames: Frame[]; replays: number[] } {
   (globalThis as { WebSocket: unknown }).WebSocket = FakeSocket;
   const [phases, frames, replays]: [Phase[], Frame[], number[]] = [[], [], []];
-  const client = new Client("ws://x/ws", { phase: (one) => phases.push(one), session: () => undefined, frame: (one) => frames.push(one), replayed: (count) => replays.push(count), now: () => 5 }, "latest");
+  const client = new Client("ws://x/ws", { phase: (one) => phases.push(one), session: () => undefined, frame: (one) => frames.push(one), replayed: (count) => replays.push(count), now: () => 5 }, { resume: "latest" });
   client.connect();
   return { client, phases, frames, replays };
 }
@@ -75,6 +75,64 @@ test("replayed and live frames come in order, none twice", async () => {
   assert.deepEqual(replays, [3]);
   FakeSocket.last.say({ id: "old-1", n: 4, out: "d" }, { id: "old-1", n: 4, out: "d" });
   assert.equal(frames.length, 4);
+  client.leave();
+});
+
+/** How far a request got before the connection went, and what the client comes back to. */
+const STAGES = ["not arrived", "runs", "done", "heard"] as const;
+const COMEBACKS = ["the session", "another image", "another session", "lost twice"] as const;
+
+for (const stage of STAGES) {
+  for (const comeback of COMEBACKS) {
+    test(`every request is answered once: ${stage}, then ${comeback}`, async () => {
+      const { client, frames } = fake();
+      FakeSocket.last.welcome("s-1", false);
+      const outcome = client.request("eval", { code: "1" }).then(() => "answered", () => "lost");
+      const id = String(FakeSocket.last.asked("eval").id);
+      const done = { id, n: 1, status: ["done"], text: "1" };
+      if (stage === "heard") FakeSocket.last.say(done);
+      FakeSocket.last.onclose?.({ code: 1006 });
+      assert.equal(await outcome, stage === "heard" ? "answered" : "lost");
+      const kept = stage === "done" || stage === "heard";
+      const come = (): void => {
+        client.hurry();
+        FakeSocket.last.welcome(comeback === "another session" ? "s-2" : "s-1", comeback === "the session" || comeback === "lost twice", kept && comeback !== "another session" ? 1 : 0);
+      };
+      come();
+      if (comeback === "lost twice") {
+        FakeSocket.last.onclose?.({ code: 1006 });
+        await settled();
+        come();
+      }
+      const { id: asked, after } = FakeSocket.last.asked("replay");
+      if (asked !== undefined) {
+        if (kept && Number(after) < 1) FakeSocket.last.say({ ...done, replayed: true });
+        FakeSocket.last.say({ id: asked, status: ["done"], last: kept ? 1 : 0, lost: 0, open: stage === "runs" ? [id] : [] });
+      }
+      await settled();
+      const ends = (): Frame[] => frames.filter((frame) => frame.id === id && frame.status?.includes("done") === true);
+      if (stage === "runs" && comeback !== "another session") {
+        assert.equal(ends().length, 0, "it runs");
+        FakeSocket.last.say(done);
+      }
+      assert.equal(ends().length, 1);
+      assert.equal(ends()[0]?.error?.kind, stage === "heard" || (stage !== "not arrived" && comeback !== "another session") ? undefined : "connection_lost");
+      client.leave();
+    });
+  }
+}
+
+test("what was asked without a connection is told when there is one", async () => {
+  const { client, frames } = fake();
+  FakeSocket.last.welcome("s-1", false);
+  FakeSocket.last.onclose?.({ code: 1006 });
+  const id = client.nextId();
+  await assert.rejects(client.request("eval", { code: "1" }), Lost);
+  client.hurry();
+  FakeSocket.last.welcome("s-1", true);
+  FakeSocket.last.say({ id: FakeSocket.last.asked("replay").id, status: ["done"], last: 0, lost: 0, open: [] });
+  await settled();
+  assert.deepEqual(frames.map((frame) => [frame.id, frame.error?.kind]), [[id, "connection_lost"]]);
   client.leave();
 });
 

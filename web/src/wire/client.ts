@@ -94,6 +94,8 @@ export class Client {
   last = 0;
   /** Lines in the frames that were passed on and no page has shown before. */
   private lines = 0;
+  /** Requests of connections that ended, whose fate is not known. */
+  private readonly unsure = new Set<string>();
   /** Frames that arrived while older ones are being replayed. */
   private early: Frame[] | null = null;
   /** What the daemon calls itself. */
@@ -105,8 +107,8 @@ export class Client {
   constructor(
     private readonly url: string,
     private readonly hooks: Hooks,
-    /** The session to come back to, or `latest`. */
-    private resume: string,
+    /** The session to come back to, or `latest` of those that no other page has. */
+    private wish: { resume: string; taken?: string[] },
     /** The last frame of a session that an earlier page has shown. */
     private readonly seen: (session: string) => number = () => 0,
   ) {}
@@ -117,7 +119,7 @@ export class Client {
     const socket = new WebSocket(this.url, ["beamtalk.v1"]);
     this.socket = socket;
     socket.onopen = () => {
-      socket.send(JSON.stringify({ type: "hello", client: "browser", protocol: "1.1", keep: true, gather: true, resume: this.resume }));
+      socket.send(JSON.stringify({ type: "hello", client: "browser", protocol: "1.1", keep: true, gather: true, ...this.wish }));
     };
     socket.onmessage = (message) => {
       const heard = JSON.parse(String(message.data)) as Record<string, unknown> | Record<string, unknown>[];
@@ -152,7 +154,10 @@ export class Client {
     this.socket = null;
     this.isOnline = false;
     this.early = null;
-    for (const open of this.open.values()) open.reject(new Lost());
+    for (const [id, open] of this.open) {
+      this.unsure.add(id);
+      open.reject(new Lost());
+    }
     this.open.clear();
     if (this.over) return;
     if (code === CREDENTIALS_GONE || code === REFUSED) return this.end({ is: "logged-out" });
@@ -176,7 +181,7 @@ export class Client {
       }
       this.server = String(message.server);
     } else if (message.op === "session-started") {
-      this.started(String(message.session), message.resumed === true);
+      this.started(String(message.session), message.resumed === true, Number(message.last ?? 0));
     } else if (message.type === "push") {
       this.pushed(message as unknown as Push);
     } else if (typeof message.id === "string") {
@@ -184,15 +189,18 @@ export class Client {
     }
   }
 
-  private started(session: string, resumed: boolean): void {
+  /** A session that goes on has kept something, also when it did not go on in the same image. */
+  private started(session: string, resumed: boolean, last: number): void {
+    const isOther = this.sessionId !== null && this.sessionId !== session;
     this.attempts = 0;
     this.isOnline = true;
     this.sessionId = session;
-    this.resume = session;
-    if (!resumed) this.last = 0;
+    this.wish = { resume: session };
+    if (isOther) this.last = 0;
     this.hooks.session(session, resumed, this.role);
     for (const [channel, subscription] of this.channels) void this.listen(channel, subscription);
-    if (resumed) void this.replay();
+    if (isOther) this.settle(new Set(), "the session ended before the answer came");
+    if (resumed || last > 0 || this.unsure.size > 0) void this.replay();
     this.hooks.phase({ is: "online" });
   }
 
@@ -200,17 +208,23 @@ export class Client {
   private async replay(): Promise<void> {
     this.early = [];
     const [before, lines] = [this.last, this.lines];
-    let lost = 0;
-    try {
-      const answer = await this.request("replay" as never, { after: before } as never);
-      lost = Number((answer as Record<string, unknown>).lost ?? 0);
-    } catch {
-      // The connection went again, or the daemon keeps nothing; what came early still counts.
-    }
-    const early = this.early ?? [];
+    const answer = await this.request("replay", { after: before }).catch(() => null);
+    const { early } = this;
+    // The connection went again: the next one asks again.
+    if (early === null) return;
     this.early = null;
     for (const frame of early.sort((one, two) => Number(one.n) - Number(two.n))) this.keep(frame);
-    this.hooks.replayed(this.lines - lines, lost);
+    if (answer !== null) this.settle(new Set(answer.open), "the connection was lost before this reached the workspace; it was not done");
+    this.hooks.replayed(this.lines - lines, Number(answer?.lost ?? 0));
+  }
+
+  /** Of requests that the daemon does not work on and has not answered nothing will be heard any more. */
+  private settle(open: ReadonlySet<string>, message: string): void {
+    for (const id of this.unsure) {
+      if (open.has(id)) continue;
+      this.unsure.delete(id);
+      this.hooks.frame({ id, status: ["done", "error"], error: { kind: "connection_lost", message } });
+    }
   }
 
   private keep(frame: Frame): void {
@@ -224,6 +238,7 @@ export class Client {
   private received(frame: Frame): void {
     const isDone = frame.status?.includes("done") === true;
     const open = this.open.get(frame.id ?? "");
+    if (isDone) this.unsure.delete(frame.id ?? "");
     if (typeof frame.n === "number") {
       if (this.early !== null && frame.replayed !== true) this.early.push(frame);
       else this.keep(frame);
@@ -252,7 +267,10 @@ export class Client {
     this.next += 1;
     const { out, ...sent } = more;
     return new Promise((resolve, reject) => {
-      if (this.socket === null || !this.isOnline) return reject(new Lost());
+      if (this.socket === null || !this.isOnline) {
+        this.unsure.add(id);
+        return reject(new Lost());
+      }
       const text = JSON.stringify({ op, id, ...sent, ...fields });
       if (text.length > 1024 * 1024) {
         return reject(new OpError({ kind: "message_too_large", message: "that is over 1 MiB and was not sent" }));

@@ -3,7 +3,7 @@
 import { setDiagnostics } from "@codemirror/lint";
 import type { EditorView } from "@codemirror/view";
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { format, markLine, recheck, shown, surface } from "../../editor/surface";
 import { offer } from "../../kernel/actions";
 import { fixOf } from "../../kernel/fixes";
@@ -81,7 +81,8 @@ export function Source({ browser, className, side, selector, onSaved }: { browse
   };
   const saving = useRef(save);
   saving.current = save;
-  useEffect(() => () => { clearTimeout(precheck.current); setEdited(browser.pane, false); }, []);
+  // At once: what comes in its place may be edited already when effects are undone.
+  useLayoutEffect(() => () => { clearTimeout(precheck.current); setEdited(browser.pane, false); }, []);
   useEffect(() => setEdited(browser.pane, isChanged), [isChanged]);
 
   useEffect(() => {

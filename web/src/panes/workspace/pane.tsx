@@ -5,7 +5,7 @@ import { closeCompletion } from "@codemirror/autocomplete";
 import { Prec } from "@codemirror/state";
 import { keymap, type EditorView } from "@codemirror/view";
 import { render, type JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { setDiagnostics } from "@codemirror/lint";
 import { addResult, dropResults, pinned, resultPlaces, results as resultField } from "../../editor/results";
 import { shown, surface } from "../../editor/surface";
@@ -301,7 +301,8 @@ export default function Workspace({ isVisible }: PaneProps): JSX.Element {
     buffers.value = [...new Set(["main", ...names("scratch/").map((name) => name.slice("scratch/".length))])];
   }, [epoch.value]);
   useEffect(() => { if (isEmpty.value && isOwner.value && actorClass.value === null) void findExample(); }, [epoch.value, isEmpty.value, workspaceName.value]);
-  useEffect(() => {
+  // Before anything is drawn: the texts of two places would take the elements of the results from each other, for ever.
+  useLayoutEffect(() => {
     if (box.current === null || !isOwner.value) return;
     const text = kept(`scratch/${buffer.value}`) ?? "";
     isEmpty.value = text === "";
