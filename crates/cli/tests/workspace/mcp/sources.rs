@@ -75,6 +75,9 @@ fn the_sides_of_a_conflict_are_those_of_what_is_in_conflict() {
 fn a_yes_to_a_side_is_for_the_texts_as_they_were() {
     let home = Home::new("mcp-meanwhile");
     configure(&home, "[mcp]\nmax-policy = \"full\"\n");
+    for (file, text) in FILES {
+        write(&home, file, text);
+    }
     let cup = |value: u32| format!("Value subclass: Cup\n  bar => {value}\n");
     write(&home, "src/cup.bt", &cup(1));
     home.start(&[]);
