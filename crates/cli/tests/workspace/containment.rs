@@ -462,8 +462,12 @@ fn a_text_that_doubles_is_never_larger_than_the_limit() {
             before,
             "the same node"
         );
-        let highest = eval(&other, "(Erlang erlang memory: #binary) < 300000000").await;
-        assert_eq!(highest["value"], true);
+        // What ended processes had the VM frees in its own time.
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let few = "(Erlang erlang memory: #binary) < 200000000";
+        while eval(&other, few).await["value"] != true {
+            assert!(Instant::now() < deadline, "what nobody uses is not freed");
+        }
     });
 }
 
