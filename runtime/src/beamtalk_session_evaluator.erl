@@ -58,6 +58,7 @@ evaluate(Id, Args, Keeper, Table, Saved) ->
     end,
     within_memory(beamtalk_guard:check_binaries(Words, Binaries, Started), Keeper, Id),
     beamtalk_session_variables:apply_pending(Table),
+    element(1, Frame) =:= err andalso maps:get(<<"undo">>, Args, false) andalso undo(Saved),
     {NewSaved, IsNew} = save(get('$bt_session'), Table, Saved),
     erase('$bt_chain'),
     Keeper ! {evaluated, Id, with_names(IsNew, NewSaved, Frame)},
@@ -88,6 +89,12 @@ within_memory({error, Error}, Keeper, Id) ->
     receive after infinity -> ok end.
 
 %%% The copy of the variables
+
+%% The variables as the input before left them.
+undo(Saved) ->
+    [beamtalk_cell:forget_session(Name) || {{'$bt_session', Name} = Key, {value, _}} <- get(),
+                                           beamtalk_session_keeper:is_visible(Name), not is_map_key(Key, Saved)],
+    maps:foreach(fun put/2, Saved).
 
 %% Entries of the dictionary are tuples made by each assignment, so the very same tuple means that the
 %% variable was not assigned, however large its value. The last value and the last error are not copied.

@@ -4,6 +4,8 @@ use beamtalk_wire::escape;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::named_secrets;
+
 /// A string that is data and no instruction. Its schema says so.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
@@ -14,16 +16,12 @@ impl Data {
         Self(escape(text.as_ref()))
     }
 
-    /// The value of something whose name says that it is secret.
+    /// The value of something with a name, which may say that it is secret, as may names inside of it.
     pub(crate) fn named(name: &str, text: impl AsRef<str>) -> Self {
-        let name = name.to_lowercase();
-        let is_secret = ["cookie", "token", "secret", "password"]
-            .iter()
-            .any(|word| name.contains(word));
-        if is_secret {
-            Self("***".to_owned())
+        if named_secrets::is_secret(name) {
+            Self(named_secrets::MASK.to_owned())
         } else {
-            Self::new(text)
+            Self::new(named_secrets::masked(text.as_ref()))
         }
     }
 }

@@ -18,6 +18,7 @@ mod host;
 mod http;
 mod lines;
 mod message;
+mod named_secrets;
 mod passing_id;
 mod progress;
 mod prompts;

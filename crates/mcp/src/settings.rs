@@ -129,6 +129,8 @@ pub struct Settings {
     pub within: Option<Vec<Toolset>>,
     pub loop_right: LoopRight,
     pub deny_tools: Vec<String>,
+    /// Those of them that the project alone denies.
+    pub denied_by_project: Vec<String>,
     /// Globs of files that clients may not name.
     pub deny_paths: Vec<String>,
     pub eval_ceiling: Duration,
@@ -153,6 +155,7 @@ impl Default for Settings {
             within: None,
             loop_right: LoopRight::Observe,
             deny_tools: Vec::new(),
+            denied_by_project: Vec::new(),
             deny_paths: Vec::new(),
             eval_ceiling: beamtalk_wire::limits::AGENT_EVAL_CEILING,
             session_idle: beamtalk_wire::limits::HANDLE_IDLE,

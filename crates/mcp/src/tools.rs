@@ -27,7 +27,7 @@ use crate::capabilities::{Client, Era};
 use crate::confirmation::Effect;
 use crate::host::{Asked, Host, HostError, failure};
 use crate::progress::Progress;
-use crate::settings::{LoopRight, Settings, Toolset};
+use crate::settings::{LoopRight, NarrowedBy, Settings, Toolset};
 pub(crate) use actors::{actor_place, actor_value};
 pub(crate) use agents::flushed;
 pub(crate) use changes::{change_values, pending_diff, require_node};
@@ -275,6 +275,15 @@ impl Tool {
 
     pub(crate) fn is_denied(&self, settings: &Settings) -> bool {
         settings.deny_tools.iter().any(|name| name == self.name)
+    }
+
+    pub(crate) fn denied_by(&self, settings: &Settings) -> NarrowedBy {
+        let mut of_project = settings.denied_by_project.iter();
+        if of_project.any(|name| name == self.name) {
+            NarrowedBy::Project
+        } else {
+            NarrowedBy::User
+        }
     }
 
     fn describe(&self, settings: &Settings) -> Value {

@@ -30,6 +30,9 @@ const PAUSES: [Duration; 3] = [
 ];
 /// More exits than pauses within this time are a failure.
 const WINDOW: Duration = Duration::from_mins(1);
+/// What is left of a node.
+const AFTER_A_NODE: &str = "bindings and actors are gone; classes are loaded again from their files, and changes that were not \
+    flushed are installed again or wait: the list of changes says which";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -219,7 +222,7 @@ impl Image {
                 ErrorKind::NodeDown,
                 "the node ended before it answered; it is being restarted",
             )
-            .hint("bindings and actors are gone; classes are loaded again from their files"),
+            .hint(AFTER_A_NODE),
             Phase::Failed => ErrorBody::new(
                 ErrorKind::NodeDown,
                 "the node ended too often and is not restarted",
@@ -320,7 +323,7 @@ impl Image {
             ErrorKind::NodeDown,
             "the node ended before it answered; it is being restarted",
         )
-        .hint("bindings and actors are gone; classes are loaded again from their files")
+        .hint(AFTER_A_NODE)
     }
 
     /// More output of a request may come.

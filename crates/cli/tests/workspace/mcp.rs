@@ -18,6 +18,8 @@ mod sources;
 mod streams;
 #[path = "mcp/tasks.rs"]
 mod tasks;
+#[path = "mcp/told.rs"]
+mod told;
 #[path = "mcp/tools.rs"]
 mod tools;
 #[path = "mcp/trial.rs"]

@@ -55,7 +55,7 @@ pub(super) async fn call<H: Host>(session: &Rc<Session<H>>, call: &Call) -> Resu
     recording.write().await;
     Ok(match outcome? {
         Outcome::Result(result) => finished(tool, given, result),
-        Outcome::Error(error) => failed(tool, &*advised(&*session.host, error).await),
+        Outcome::Error(error) => failed(tool, &*told(session, error).await),
         Outcome::Question(value) | Outcome::Task(value) => value,
     })
 }
@@ -91,9 +91,22 @@ pub(super) async fn work<H: Host>(
     recording.write().await;
     match outcome {
         Ok(Outcome::Result(result)) => finished(tool, &given, result),
-        Ok(Outcome::Error(error)) => failed(tool, &*advised(&*session.host, error).await),
+        Ok(Outcome::Error(error)) => failed(tool, &*told(session, error).await),
         Ok(Outcome::Question(_) | Outcome::Task(_)) | Err(_) => failed(tool, &declined()),
     }
+}
+
+/// An error with what to do next, and where a path was refused with whose word that is.
+async fn told<H: Host>(session: &Session<H>, mut error: HostError) -> HostError {
+    if error.kind.name() == "path_denied" {
+        let settings = &session.settings;
+        let by = settings.narrowed_by.unwrap_or(NarrowedBy::User);
+        error
+            .details
+            .insert("policy".to_owned(), settings.policy.name().into());
+        error.details.insert("by".to_owned(), by.name().into());
+    }
+    advised(&*session.host, error).await
 }
 
 fn unknown(name: &str) -> Fault {
@@ -310,7 +323,10 @@ fn guard<H: Host>(
         ),
         None => format!("the policy '{}' does not allow '{}'", settings.policy, tool.name),
     };
-    let by = settings.narrowed_by.unwrap_or(NarrowedBy::User);
+    let by = match denied {
+        Some(denied) => denied.denied_by(settings),
+        None => settings.narrowed_by.unwrap_or(NarrowedBy::User),
+    };
     let hint = match (denied, by) {
         (Some(_), _) => "the person can allow it: deny-tools in [mcp] of config.toml or beamtalk.toml",
         (None, NarrowedBy::User) => {
@@ -322,7 +338,7 @@ fn guard<H: Host>(
         (None, NarrowedBy::Token) => {
             "the person can make a token that allows it: beamtalk workspace token create NAME --mcp POLICY"
         }
-        (None, NarrowedBy::Role) => "the role of the agent's session allows no more",
+        (None, NarrowedBy::Role) => "the role allows no more: that of the token, or of the agent's session",
     };
     let error = failure("policy_denied", message)
         .hint(hint)

@@ -38,7 +38,7 @@ pub(super) const WORDS: &[(&str, &str)] = &[
     ("duration", "Seconds it took."),
     ("duration_ns", "Time it took."),
     ("enabled", "Whether messages are recorded."),
-    ("entries", "Changes, oldest first."),
+    ("entries", "Changes, newest first."),
     ("entry", "The change that was made."),
     ("error", "What went wrong."),
     ("errors", "What went wrong."),

@@ -8,6 +8,7 @@ use super::{Context, Failure};
 use crate::confirmation::Effect;
 use crate::data::Data;
 use crate::host::{Host, HostError, failure};
+use crate::named_secrets;
 
 input! {
     ListActors {
@@ -135,6 +136,8 @@ pub(crate) async fn inspect<H: Host>(context: &Context<'_, H>, input: Inspect) -
         Ok(number) => Step::Number(number),
         Err(_) => Step::Name(step),
     };
+    let way = input.binding.iter().chain(input.path.iter().flatten());
+    let is_secret = way.into_iter().any(|name| named_secrets::is_secret(name));
     let request = requests::Inspect {
         actor,
         handle: handle.filter(|_| input.binding.is_some()),
@@ -144,7 +147,18 @@ pub(crate) async fn inspect<H: Host>(context: &Context<'_, H>, input: Inspect) -
         ..requests::Inspect::default()
     };
     let answer = context.ask(&request).await?.answer;
-    Ok(Inspected::from(answer))
+    let seen = Inspected::from(answer);
+    Ok(if is_secret { seen.masked() } else { seen })
+}
+
+impl Inspected {
+    /// What is inside of something secret is secret.
+    fn masked(mut self) -> Self {
+        let mask = || Data::new(named_secrets::MASK);
+        self.text = self.text.map(|_| mask());
+        self.fields.iter_mut().for_each(|field| field.text = mask());
+        self
+    }
 }
 
 impl From<answers::InspectAnswer> for Inspected {
@@ -167,7 +181,7 @@ impl From<answers::InspectAnswer> for Inspected {
             class: answer.class,
             fields: answer.fields.into_iter().map(one).collect(),
             total: answer.total,
-            text: answer.text.map(Data::new),
+            text: answer.text.map(|text| Data::named("", text)),
         }
     }
 }

@@ -6,9 +6,11 @@ use beamtalk_wire::answers::{Conflict, ConflictReason, FileChange, Place};
 use beamtalk_wire::requests::{self, From as Take, OneOrMore, WantedKind};
 use beamtalk_wire::{Entry, Side};
 
-use super::editing::file_of;
+use super::editing::home_of;
 pub(crate) use super::parts::Nothing;
-use super::parts::{Author, Change, FileConflict, FoundFault, conflicts, faults, input, output, page, some};
+use super::parts::{
+    Author, Change, FileConflict, FoundFault, conflicts, input, open_faults, output, page, some,
+};
 use super::{Context, Failure};
 use crate::confirmation::{Effect, fingerprint};
 use crate::data::Data;
@@ -161,7 +163,7 @@ pub(crate) async fn diff_change<H: Host>(
     if let Some(class) = &input.class
         && !changes.entries.iter().any(|view| view.entry.class == *class)
     {
-        file_of(context, class).await?;
+        home_of(context, class).await?;
     }
     let diff = match input.seq {
         Some(seq) => {
@@ -481,6 +483,6 @@ pub(crate) async fn recheck_image<H: Host>(
     Ok(Rechecked {
         checked: answer.checked,
         stale: answer.stale,
-        findings: faults(&answer.findings),
+        findings: open_faults(context.host, &answer.findings),
     })
 }

@@ -2,7 +2,9 @@
 
 use beamtalk_wire::{Side, answers, requests};
 
-use super::parts::{Change, FoundFault, LeftBehind, faults, input, left_behind, output, warnings};
+use super::parts::{
+    Change, FoundFault, LeftBehind, input, left_behind, load_faults, open_faults, output, warnings,
+};
 use super::{Context, Failure};
 use crate::confirmation::Effect;
 use crate::data::Data;
@@ -28,21 +30,10 @@ output! {
 
 impl Loaded {
     /// What was loaded; of a file that the client may not name only that it was not.
-    fn told<H: Host>(host: &H, mut answer: answers::LoadAnswer) -> Self {
-        for error in &mut answer.errors {
-            if error
-                .path
-                .as_deref()
-                .is_some_and(|path| host.inside(path).is_err())
-            {
-                "it does not load; what is in it is closed to clients".clone_into(&mut error.message);
-                error.hint = None;
-                error.line = None;
-            }
-        }
+    fn told<H: Host>(host: &H, answer: answers::LoadAnswer) -> Self {
         Self {
             classes: answer.classes,
-            errors: faults(&answer.errors),
+            errors: load_faults(host, &answer.errors),
             summary: answer.summary.map(Data::new),
             migration_failures: answer.migration_failures.map(|failures| left_behind(&failures)),
         }
@@ -111,8 +102,8 @@ pub(crate) async fn reload_class<H: Host>(
     Ok(Reloaded {
         classes: answer.classes,
         affected_actors: answer.affected_actors,
-        errors: faults(&answer.errors),
-        findings: faults(&answer.findings),
+        errors: load_faults(context.host, &answer.errors),
+        findings: open_faults(context.host, &answer.findings),
         migration_failures: left_behind(&answer.migration_failures),
     })
 }
@@ -126,16 +117,16 @@ async fn actors_of<H: Host>(context: &Context<'_, H>, class: &str) -> Result<u64
     Ok(context.ask(&request).await?.answer.actors.len() as u64)
 }
 
-/// The file of a class that exists.
-pub(super) async fn file_of<H: Host>(
+/// The file and the package of a class that exists.
+pub(super) async fn home_of<H: Host>(
     context: &Context<'_, H>,
     class: &str,
-) -> Result<Option<String>, HostError> {
+) -> Result<(Option<String>, Option<String>), HostError> {
     let request = requests::Info {
         symbol: class.to_owned(),
     };
     match context.ask(&request).await?.answer.info {
-        answers::SymbolInfo::Class(info) if info.found => Ok(info.source),
+        answers::SymbolInfo::Class(info) if info.found => Ok((info.source, info.package)),
         _ => Err(Box::new(
             failure("class_not_found", format!("there is no class '{class}'")).detail("class", class),
         )),
@@ -152,7 +143,12 @@ fn actors(count: u64) -> String {
 
 /// What taking a class out of memory would do.
 async fn removal<H: Host>(context: &Context<'_, H>, class: &str) -> Result<Effect, HostError> {
-    let file = file_of(context, class).await?;
+    let (file, package) = home_of(context, class).await?;
+    // Nobody is asked about what is refused in any case.
+    if package.as_deref() == Some("stdlib") {
+        let message = format!("{class} cannot be removed: it belongs to the standard library");
+        return Err(failure("forbidden", message));
+    }
     let count = actors_of(context, class).await?;
     let stays = file
         .as_ref()
@@ -229,7 +225,7 @@ pub(crate) async fn precheck_method<H: Host>(
     };
     let answer = context.ask(&request).await?.answer;
     Ok(Prechecked {
-        findings: faults(&answer.findings),
+        findings: open_faults(context.host, &answer.findings),
         checked: answer.checked,
         not_checked: answer.not_checked,
     })
@@ -255,7 +251,7 @@ pub(crate) async fn try_method<H: Host>(context: &Context<'_, H>, input: Method)
     };
     let asked = context.ask(&request).await?;
     Ok(Saved {
-        findings: faults(&asked.answer.findings),
+        findings: open_faults(context.host, &asked.answer.findings),
         entry: asked.answer.entry.as_ref().map(Change::from),
         warnings: warnings(&asked.warnings),
     })
@@ -271,7 +267,7 @@ pub(crate) async fn save_method<H: Host>(context: &Context<'_, H>, input: Method
     };
     let asked = context.ask(&request).await?;
     Ok(Saved {
-        findings: faults(&asked.answer.findings),
+        findings: open_faults(context.host, &asked.answer.findings),
         entry: asked.answer.entry.as_ref().map(Change::from),
         warnings: warnings(&asked.warnings),
     })

@@ -5,6 +5,7 @@ use beamtalk_wire::{AuthorKind, ChangeKind, Entry, EntryView, Intent, LoggedEntr
 use serde::Serialize;
 
 use crate::data::Data;
+use crate::host::Host;
 
 /// Declares what a tool takes: what it needs, then what may be left out.
 macro_rules! input {
@@ -150,6 +151,43 @@ where
     FoundFault: From<&'a T>,
 {
     found.into_iter().map(FoundFault::from).collect()
+}
+
+/// What was found, but nothing of files that the client may not name.
+pub(crate) fn open_faults<'a, H: Host, T: 'a>(
+    host: &H,
+    found: impl IntoIterator<Item = &'a T>,
+) -> Vec<FoundFault>
+where
+    FoundFault: From<&'a T>,
+{
+    let mut all = faults(found);
+    all.retain(|one| !one.is_closed(host));
+    all
+}
+
+/// What stopped something from being loaded; of a file that the client may not name only that it did.
+pub(crate) fn load_faults<'a, H: Host, T: 'a>(
+    host: &H,
+    found: impl IntoIterator<Item = &'a T>,
+) -> Vec<FoundFault>
+where
+    FoundFault: From<&'a T>,
+{
+    let mut all = faults(found);
+    for one in all.iter_mut().filter(|one| one.is_closed(host)) {
+        one.message = Data::new("it does not load; what is in it is closed to clients");
+        (one.hint, one.line, one.column) = (None, None, None);
+    }
+    all
+}
+
+impl FoundFault {
+    fn is_closed<H: Host>(&self, host: &H) -> bool {
+        self.file
+            .as_deref()
+            .is_some_and(|file| host.inside(file).is_err())
+    }
 }
 
 pub(crate) fn warnings(warnings: &[Warning]) -> Option<Vec<Data>> {

@@ -128,7 +128,7 @@ table! {
     "remove_class" "Remove a class" Destroy "rDio" Edit false
         "Take a class out of memory; its actors stop. Its file stays until a flush with confirm_destructive. Needs confirmation.";
     "list_changes" "List changes" Read "RdIo" Edit true
-        "Changes that are in memory and not in files, with number (`seq`), class, selector, author kind (`human` or `agent`) and conflicts with files. `all` shows settled ones too.";
+        "Changes that are in memory and not in files, with number (`seq`), class, selector, author kind (`human` or `agent`) and conflicts with files. `all` shows settled ones too; `waiting` are kept for the person, who installs or drops them.";
     "dirty_methods" "List changed methods" Read "RdIo" Edit false
         "Selectors with pending changes, by class.";
     "diff_change" "Show a change" Read "RdIo" Edit true

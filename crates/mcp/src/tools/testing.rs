@@ -3,7 +3,7 @@
 use beamtalk_wire::{answers, requests};
 
 pub(crate) use super::parts::Nothing;
-use super::parts::{FoundFault, faults, input, output, some};
+use super::parts::{FoundFault, input, load_faults, output, some};
 use super::{Context, Failure};
 use crate::data::{AnyData, Data};
 use crate::host::{Host, failure};
@@ -268,7 +268,7 @@ pub(crate) async fn test<H: Host>(context: &Context<'_, H>, input: Test) -> Resu
             .take(LISTED_FAILURES)
             .map(failed)
             .collect(),
-        load_errors: some(faults(&loaded.errors)),
+        load_errors: some(load_faults(context.host, &loaded.errors)),
     })
 }
 

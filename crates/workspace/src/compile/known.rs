@@ -5,7 +5,7 @@
 //! defines. Compiler workers are told the texts of the image, each once.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use beamtalk_syntax::definitions::{self, Key, Member, Outline, Subject};
 
@@ -32,6 +32,25 @@ struct KnownFile {
     image: Option<(u64, SourceText)>,
     /// As it was loaded or last flushed; `None` for a file that was never written.
     base: Option<String>,
+}
+
+impl KnownFile {
+    /// Forget a class, and say whether there was something to forget.
+    fn forget_class(&mut self, class: &str) -> bool {
+        let Some((_, text)) = &mut self.image else {
+            return false;
+        };
+        let outline = Outline::of_file(&text.text);
+        if outline.class(class).is_none() {
+            return false;
+        }
+        if outline.has_more_than(class) {
+            text.text = definitions::remove_class(&text.text, class);
+        } else {
+            self.image = None;
+        }
+        true
+    }
 }
 
 /// What one worker has been told.
@@ -85,21 +104,36 @@ impl Known {
     pub fn forget_class(&mut self, class: &str) {
         self.homes.take();
         for file in self.files.values_mut() {
-            let Some((_, text)) = &mut file.image else {
-                continue;
-            };
-            let outline = Outline::of_file(&text.text);
-            if outline.class(class).is_none() {
-                continue;
-            }
-            if outline.has_more_than(class) {
-                text.text = definitions::remove_class(&text.text, class);
-            } else {
-                file.image = None;
-            }
-            self.generation += 1;
+            self.generation += u64::from(file.forget_class(class));
         }
         self.forget_session(|subject| matches!(subject, Subject::Definition(key) if key.class == class));
+    }
+
+    /// A file that is gone has no longer what another file has now.
+    pub fn leave_to_others(&mut self, is_gone: impl Fn(&SourceText) -> bool) {
+        let (gone, there): (Vec<_>, Vec<_>) = self
+            .files
+            .iter()
+            .filter_map(|(key, file)| Some((key.clone(), &file.image.as_ref()?.1)))
+            .partition(|(_, text)| is_gone(text));
+        let classes = |(_, text): &(String, &SourceText)| -> Vec<String> {
+            let outline = Outline::of_file(&text.text);
+            outline
+                .classes()
+                .map(|class| class.name.text.to_string())
+                .collect()
+        };
+        let there: BTreeSet<String> = there.iter().flat_map(classes).collect();
+        let gone: Vec<(String, Vec<String>)> = gone.iter().map(|one| (one.0.clone(), classes(one))).collect();
+        self.homes.take();
+        for (key, classes) in gone {
+            let Some(file) = self.files.get_mut(&key) else {
+                continue;
+            };
+            for class in classes.iter().filter(|class| there.contains(*class)) {
+                self.generation += u64::from(file.forget_class(class));
+            }
+        }
     }
 
     /// Forget a method that a session defined.
@@ -275,6 +309,35 @@ mod tests {
             module: "bt@session".to_owned(),
             origin: TextOrigin::Session,
         }
+    }
+
+    fn file(path: &str, text: &str) -> SourceText {
+        SourceText {
+            path: path.to_owned(),
+            origin: TextOrigin::Package,
+            ..session(text)
+        }
+    }
+
+    /// A class that stands in another file now is not that of the file it was in; one that stands nowhere is still in the image.
+    #[test]
+    fn a_file_that_is_gone_leaves_its_classes_to_others() {
+        let mut known = Known::default();
+        let class = |name: &str| format!("Object subclass: {name}\n  x => 1\n");
+        known.load(vec![
+            file("old.bt", &(class("A") + "\n" + &class("B"))),
+            file("gone.bt", &class("A")),
+            file("new.bt", &class("A")),
+        ]);
+        known.leave_to_others(|text| text.path != "new.bt");
+        let texts = |path: &str| known.file(None, path).map(|text| text.text.clone());
+        assert_eq!(texts("gone.bt"), None);
+        assert_eq!(texts("new.bt"), Some(class("A")));
+        let old = texts("old.bt").unwrap();
+        assert!(
+            old.contains("subclass: B") && !old.contains("subclass: A"),
+            "{old}"
+        );
     }
 
     #[test]

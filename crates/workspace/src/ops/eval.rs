@@ -89,6 +89,10 @@ pub(super) async fn eval(
         if request.hold == Some(true) || session.kept.is_some() {
             pairs.push((Term::binary("hold_failure"), Term::atom("true")));
         }
+        // A program that tries again begins where it began before; a person sees how far it went.
+        if session.client == ClientKind::Mcp {
+            pairs.push((Term::binary("undo"), Term::atom("true")));
+        }
         if let Some(subject) = &subject {
             subject.tell(&compiled, pairs);
         }

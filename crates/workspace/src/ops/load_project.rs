@@ -1,5 +1,6 @@
 //! The project built, and what changed of it loaded.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -148,6 +149,18 @@ pub(crate) async fn load_image(
         let mut known = workspace.compiler.known.borrow_mut();
         known.set_packages(&image.uses);
         known.load(plain);
+        let before = workspace.project.borrow();
+        let before: &[SourceText] = before.as_ref().map_or(&[], |before| &before.sources);
+        let place = |text: &SourceText| (text.package.clone(), text.path.clone());
+        let here: BTreeSet<_> = image.sources.iter().map(place).collect();
+        let gone: BTreeSet<_> = before
+            .iter()
+            .map(place)
+            .filter(|one| !here.contains(one))
+            .collect();
+        if !gone.is_empty() {
+            known.leave_to_others(|text| gone.contains(&place(text)));
+        }
     }
     let (installed, refused) = install_merged(workspace, merged, &mut answer, &mut notes).await?;
     errors.extend(refused);

@@ -81,6 +81,10 @@ impl Rules {
             settings.loop_right = wanted;
         }
         settings.deny_tools = [user.deny_tools.clone(), project.deny_tools.clone()].concat();
+        settings.denied_by_project.clone_from(&project.deny_tools);
+        settings
+            .denied_by_project
+            .retain(|tool| !user.deny_tools.contains(tool));
         let known = listed_names();
         let sets = |list: &Option<String>| -> Result<Option<Vec<Toolset>>, Fault> {
             list.as_ref()

@@ -1,0 +1,120 @@
+//! Values whose names say that they are secret: of a variable, a field or a key, also inside of the text of another value.
+//! This stops accidents, not code that wants to print a secret in another form.
+
+/// What such a name has in it.
+const WORDS: [&str; 4] = ["cookie", "token", "secret", "password"];
+pub(crate) const MASK: &str = "***";
+
+pub(crate) fn is_secret(name: &str) -> bool {
+    let name = name.to_lowercase();
+    WORDS.iter().any(|word| name.contains(word))
+}
+
+/// A printed value without what stands behind such names in it: `#{"apiToken" => "x"}`, `a Login(password: "x")`.
+pub(crate) fn masked(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((name, value)) = next_pair(rest) {
+        let (before, behind) = rest.split_at(value);
+        kept.push_str(before);
+        if is_secret(before.get(name..).unwrap_or_default()) {
+            kept.push_str(MASK);
+            rest = behind.get(length_of_value(behind)..).unwrap_or_default();
+        } else {
+            rest = behind;
+        }
+    }
+    kept.push_str(rest);
+    kept
+}
+
+/// Where the next name begins that has a value, and where that value does.
+fn next_pair(text: &str) -> Option<(usize, usize)> {
+    let mut from = 0;
+    loop {
+        let rest = text.get(from..)?;
+        let arrow = rest.find("=>").map(|at| (at, 2));
+        let colon = rest.find(": ").map(|at| (at, 1));
+        let (at, length) = [arrow, colon].into_iter().flatten().min()?;
+        let name = rest.get(..at)?.trim_end();
+        let value = from + at + length;
+        let space = text.get(value..)?;
+        let value = value + space.len() - space.trim_start().len();
+        if let Some(start) = start_of_name(name) {
+            return Some((from + start, value));
+        }
+        from = value;
+    }
+}
+
+/// Where the name begins that ends here: in quotes, or one word.
+fn start_of_name(text: &str) -> Option<usize> {
+    if let Some(quoted) = text.strip_suffix('"') {
+        return quoted.rfind('"');
+    }
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let start = text.trim_end_matches(is_part).len();
+    (start < text.len()).then_some(start)
+}
+
+/// How long the value at the beginning of a text is; all of it where it does not end, being cut.
+fn length_of_value(text: &str) -> usize {
+    let mut depth = 0_usize;
+    let mut is_quoted = false;
+    let mut letters = text.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '\\' if is_quoted => drop(letters.next()),
+            '"' => is_quoted = !is_quoted,
+            _ if is_quoted => {}
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' if depth == 0 => return at,
+            ')' | ']' | '}' => depth -= 1,
+            ',' | '\n' if depth == 0 => return at,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_behind_a_secret_name_is_not_shown() {
+        for (text, wanted) in [
+            ("42", "42"),
+            ("#{\"secretKey\" => \"v\"}", "#{\"secretKey\" => ***}"),
+            (
+                "#{#apiToken => #(1, 2), #count => 3}",
+                "#{#apiToken => ***, #count => 3}",
+            ),
+            (
+                "#{\"a\" => #{\"my password\" => \"x, } y\"}, \"b\" => 2}",
+                "#{\"a\" => #{\"my password\" => ***}, \"b\" => 2}",
+            ),
+            (
+                "a Login(user: \"kim\", password: \"a \\\" b\", age: 3)",
+                "a Login(user: \"kim\", password: ***, age: 3)",
+            ),
+            ("#{\"token\" => \"cut off he…", "#{\"token\" => ***"),
+            ("#{\"cookie\"=>1}", "#{\"cookie\"=>***}"),
+            ("no pair: here", "no pair: here"),
+            ("\"=> token\"", "\"=> token\""),
+            ("it => ", "it => "),
+            ("=>", "=>"),
+        ] {
+            assert_eq!(masked(text), wanted);
+        }
+    }
+
+    proptest::proptest! {
+        /// Whatever the text, nothing panics, and what has no such name stays as it is.
+        #[test]
+        fn other_texts_stay(text in "[a-z\"=>:,(){}#\\\\ é\n]{0,60}") {
+            proptest::prop_assume!(!is_secret(&text));
+            proptest::prop_assert_eq!(masked(&text), text);
+        }
+    }
+}
