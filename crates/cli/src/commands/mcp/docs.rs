@@ -100,9 +100,27 @@ fn examples(text: &str) -> impl Iterator<Item = &str> {
         .filter_map(|rest| rest.split("```").next())
 }
 
+/// Words of questions that stand in every text.
+const OF_QUESTIONS: [&str; 26] = [
+    "a", "an", "and", "are", "can", "do", "does", "for", "from", "how", "i", "in", "is", "it", "me", "my",
+    "of", "on", "should", "the", "to", "what", "when", "which", "with", "you",
+];
+
+/// The words of a query that say what is asked for.
+fn words_of(query: &str) -> Vec<String> {
+    let plain = |word: &str| word.trim_end_matches(['?', '!', ',', '.']).to_lowercase();
+    let words = query
+        .split_whitespace()
+        .map(plain)
+        .filter(|word| !word.is_empty());
+    let (empty, telling): (Vec<String>, Vec<String>) =
+        words.partition(|word| OF_QUESTIONS.contains(&word.as_str()));
+    if telling.is_empty() { empty } else { telling }
+}
+
 /// Those that contain the words, the best first.
 pub(crate) fn search(query: &str, kind: Option<&str>, limit: usize) -> Vec<DocHit> {
-    let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
+    let words = words_of(query);
     let mut found: Vec<(u64, &Entry)> = ENTRIES
         .iter()
         .filter(|entry| kind.is_none_or(|kind| entry.kind == kind))
@@ -122,13 +140,14 @@ pub(crate) fn search(query: &str, kind: Option<&str>, limit: usize) -> Vec<DocHi
 
 /// How well an entry fits: all words count more than one of them often, and a title more than a text.
 fn score(entry: &Entry, words: &[String]) -> u64 {
-    let title = entry.title.to_lowercase();
+    // On which side a method stands is no word about it.
+    let title = entry.title.replace(" class>>", ">>").to_lowercase();
     let mut score = 0;
     let mut matched = 0;
     for word in words {
         let is_whole = title
             .split(|letter: char| !letter.is_alphanumeric())
-            .any(|part| part == word || part.strip_suffix('s') == Some(word));
+            .any(|part| matches!(part.strip_prefix(word.as_str()), Some("" | "s" | "es")));
         if is_whole {
             score += 40;
         } else if title.contains(word.as_str()) {
@@ -185,6 +204,8 @@ mod tests {
             ("testing", Some("topic"), "beamtalk://doc/testing"),
             ("Integer", Some("class"), "beamtalk://doc/Integer"),
             ("E0201", None, "beamtalk://doc/E0201"),
+            ("how do I make a class?", None, "beamtalk://doc/language"),
+            ("what is an actor", None, "beamtalk://doc/actors"),
         ] {
             let hits = search(query, kind, 5);
             assert!(hits.iter().any(|hit| hit.uri == wanted), "{query}: {hits:?}");
