@@ -14,7 +14,7 @@
          'class bottlenecks:'/2, 'class healthFor:'/2, 'class systemHealth'/1, 'class maxEvents'/1,
          'class maxEvents:'/2]).
 -export([record/6, started/2, stopped/3, killed/2, is_stopped/2, flush/0]).
--export([start_link/0, tables/0]).
+-export([start_link/0, tables/0, pause/3]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
 -define(CLASS, 'Tracing').
@@ -27,7 +27,7 @@
 -define(KEPT, '$bt_trace_rows').
 -define(MAX_KEPT, 256).
 -define(PRUNE_PAUSE, 2000).
-%% How much longer than a pass over the rows that is at least: where all actors live, it finds nothing.
+%% How much longer than a pass over the rows that is at least where it finds next to nothing, as nearly all actors live.
 -define(RARITY, 20).
 %% When the aggregates were dropped.
 -define(CLEARED, {?MODULE, cleared}).
@@ -108,14 +108,14 @@ flush() ->
             insert(rows(entries(Kept)))
     end.
 
-%% Entries as rows, one for each key.
+%% Entries as rows, one for each key. That no actor is there twice is found out faster than that no key is.
 rows(Entries) ->
     Second = erlang:convert_time_unit(1, second, perf_counter),
-    Made = [{Key, row(Entry, Second)} || {Key, _, _, _, _} = Entry <- Entries],
-    ByKey = maps:from_list(Made),
-    case map_size(ByKey) =:= length(Made) of
-        true -> [Row || {_, Row} <- Made];
-        false -> maps:values(lists:foldl(fun together/2, #{}, Made))
+    Actors = maps:from_keys([Pid || {{Pid, _, _}, _, _, _, _} <- Entries], []),
+    Rows = [row(Entry, Second) || Entry <- Entries],
+    case map_size(Actors) =:= length(Rows) of
+        true -> Rows;
+        false -> maps:values(lists:foldl(fun together/2, #{}, Rows))
     end.
 
 row({Key, Calls, Total, Least, Most}, Second) ->
@@ -126,7 +126,7 @@ row({Key, Calls, Total, Least, Most}, Second) ->
 in_nanoseconds(Time, 1000000000) -> Time;
 in_nanoseconds(Time, Second) -> Time * 1000000000 div Second.
 
-together({Key, Row}, Rows) ->
+together(#row{key = Key} = Row, Rows) ->
     case Rows of
         #{Key := #row{calls = Calls, ok = Ok, total = Total, min = Min, max = Max}} ->
             Rows#{Key := Row#row{calls = Calls + Row#row.calls, ok = Ok + Row#row.ok, total = Total + Row#row.total,
@@ -448,20 +448,29 @@ handle_call(_, _From, State) ->
 
 -spec handle_cast(term(), none) -> {noreply, none}.
 handle_cast(prune, State) ->
-    {Microseconds, _} = timer:tc(fun prune/0),
-    erlang:send_after(max(?PRUNE_PAUSE, ?RARITY * Microseconds div 1000), self(), may_prune),
+    {Microseconds, {Seen, Ended}} = timer:tc(fun prune/0),
+    erlang:send_after(pause(Seen, Ended, Microseconds), self(), may_prune),
     {noreply, State}.
+
+%% How long until the rows are looked through again. It may be long only where nearly all actors live: otherwise rows of those that
+%% have ended would become the more, the more there are.
+-spec pause(non_neg_integer(), non_neg_integer(), non_neg_integer()) -> pos_integer().
+pause(Seen, Ended, _) when 10 * Ended >= Seen -> ?PRUNE_PAUSE;
+pause(_, _, Microseconds) -> max(?PRUNE_PAUSE, ?RARITY * Microseconds div 1000).
 
 prune() ->
     ets:safe_fixtable(?MODULE, true),
-    prune(ets:select(?MODULE, [{#row{key = '$1', _ = '_'}, [{is_tuple, '$1'}], ['$1']}], 1000)),
-    ets:safe_fixtable(?MODULE, false).
+    Rows = ets:select(?MODULE, [{#row{key = '$1', _ = '_'}, [{is_tuple, '$1'}], ['$1']}], 1000),
+    Counts = prune(Rows, 0, 0),
+    ets:safe_fixtable(?MODULE, false),
+    Counts.
 
 %% One pass over the table, a key at a time: a pattern with an open part would walk it once for every dead actor.
-prune('$end_of_table') -> ok;
-prune({Keys, Continuation}) ->
-    [ets:delete(?MODULE, Key) || {Pid, _, _} = Key <- Keys, not is_process_alive(Pid)],
-    prune(ets:select(Continuation)).
+prune('$end_of_table', Seen, Ended) -> {Seen, Ended};
+prune({Keys, Continuation}, Seen, Ended) ->
+    Dead = [Key || {Pid, _, _} = Key <- Keys, not is_process_alive(Pid)],
+    [ets:delete(?MODULE, Key) || Key <- Dead],
+    prune(ets:select(Continuation), Seen + length(Keys), Ended + length(Dead)).
 
 -spec handle_info(term(), none) -> {noreply, none}.
 handle_info(may_prune, State) ->

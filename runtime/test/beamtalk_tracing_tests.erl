@@ -89,3 +89,11 @@ counts(Actor, Calls) ->
                       <<"avg_duration_ns">> := Mean}} = beamtalk_tracing:'class statsFor:'(nil, Actor),
     ?assertEqual({Calls, Calls}, {Counted, Ok}),
     ?assert(Min =< Mean andalso Mean =< Max).
+
+%% A pass that takes long is rare where it finds nothing, and only there: rows of ended actors do not pile up.
+pause_test() ->
+    ?assertEqual(2000, beamtalk_tracing:pause(60000, 0, 10000)),
+    ?assertEqual(20000, beamtalk_tracing:pause(1000000, 0, 1000000)),
+    ?assertEqual(20000, beamtalk_tracing:pause(1000000, 99999, 1000000)),
+    ?assertEqual(2000, beamtalk_tracing:pause(1000000, 100000, 1000000)),
+    ?assertEqual(2000, beamtalk_tracing:pause(0, 0, 0)).
