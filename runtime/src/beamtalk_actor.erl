@@ -9,7 +9,7 @@
 
 -export([get_field/1, get_field/2, put_field/2, put_field/3]).
 -export([send/3, send/4, cast/3, delegate/3, cast_delegate/3]).
--export([start/3, start_link/3, starting/1, resolve/1, reference/2, context/0, chain/1, deadlock/2]).
+-export([start/4, start_link/3, starting/1, resolve/1, reference/2, context/0, chain/1, deadlock/2]).
 
 -define(TIMEOUT, 5000).
 %% How long an actor is waited for without watching it.
@@ -330,28 +330,26 @@ resolve(Pid) -> Pid.
 
 %%% Starting
 
-%% Start an actor; initialize has ended when this answers.
--spec start(atom(), map(), [linked | {name, atom()}]) -> {ok, pid()} | {error, term()}.
-start(Class, Slots, Options) ->
+%% Start an actor; initialize has ended when this answers. A name of `undefined' is none.
+-spec start(atom(), map(), boolean(), atom()) -> {ok, pid()} | {error, term()}.
+start(Class, Slots, IsLinked, Name) ->
     try beamtalk_guard:check_process(Class, spawn) of
-        ok -> start_process(Class, Slots, Options)
+        ok -> start_process(Class, beamtalk_cell:freeze(Slots), IsLinked, Name)
     catch error:Exception -> {error, Exception}
     end.
 
-start_process(Class, Slots, Options) ->
-    Name = case lists:keyfind(name, 1, Options) of
-        {_, Given} -> Given;
-        false -> undefined
-    end,
-    IsLinked = lists:member(linked, Options),
-    Frozen = beamtalk_cell:freeze(Slots),
-    starting(fun(Chain) ->
-        Argument = [{Class, Frozen, self(), IsLinked, started_by(Chain), Name}],
+%% As `starting/1' does it, without a fun.
+start_process(Class, Slots, IsLinked, Name) ->
+    Wait = {start, make_ref()},
+    put('$bt_wait', Wait),
+    Argument = [{Class, Slots, self(), IsLinked, started_by(chain(Wait)), Name}],
+    try
         case IsLinked of
-            false -> proc_lib:start(beamtalk_actor_server, start, Argument);
-            true -> proc_lib:start_link(beamtalk_actor_server, start, Argument)
+            true -> proc_lib:start_link(beamtalk_actor_server, start, Argument);
+            false -> proc_lib:start(beamtalk_actor_server, start, Argument)
         end
-    end).
+    after erase('$bt_wait')
+    end.
 
 %% Start a process that gets the given chain, and wait for it.
 -spec starting(fun(([{pid(), term()}]) -> Started)) -> Started.
@@ -372,7 +370,7 @@ started_by(Chain) ->
 %% Start function of supervised children.
 -spec start_link(atom(), map(), atom()) -> {ok, pid()} | {error, term()}.
 start_link(Class, Slots, Name) ->
-    start(Class, Slots, [linked | [{name, Name} || Name =/= nil]]).
+    start(Class, Slots, true, case Name of nil -> undefined; _ -> Name end).
 
 -spec reference(atom(), pid()) -> handle().
 reference(Class, Pid) ->

@@ -42,7 +42,7 @@ spawn_actor(Class, Selector, Slots) ->
     Started = case Native of
         nil ->
             Slots =:= #{} orelse beamtalk_value:check_fields(Class, Selector, Slots),
-            beamtalk_actor:start(Class, Slots, linked());
+            beamtalk_actor:start(Class, Slots, is_linked(), undefined);
         _ -> start_native(Native, Class, Selector, Slots)
     end,
     case Started of
@@ -59,11 +59,7 @@ check_class(Class, Selector) ->
     end.
 
 %% Actors made by a session belong to nobody in it.
-linked() ->
-    case get('$bt_session') of
-        undefined -> [linked];
-        _ -> []
-    end.
+is_linked() -> get('$bt_session') =:= undefined.
 
 start_native(_, Class, Selector, Slots) when not is_map(Slots) ->
     beamtalk_error:type_error(Class, Selector, <<"The argument must be a Dictionary">>);
@@ -124,7 +120,7 @@ spawn_named(Class, Selector, Slots, Name) ->
             nil ->
                 is_map(Slots) orelse beamtalk_error:type_error(Class, Selector, nil),
                 beamtalk_value:check_fields(Class, Selector, Slots),
-                case beamtalk_actor:start(Class, Slots, [{name, Name} | linked()]) of
+                case beamtalk_actor:start(Class, Slots, is_linked(), Name) of
                     {ok, Pid} -> beamtalk_actor:reference(Class, Pid);
                     {error, {shutdown, {beamtalk_start, {name_taken, _}}}} -> taken(Class, Selector, Name);
                     {error, Reason} -> start_failed(Class, Selector, Reason)

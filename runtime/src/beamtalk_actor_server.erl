@@ -36,7 +36,7 @@ start({Class, Slots, Maker, IsLinked, Context, Name}) ->
         beamtalk_actor_protocol:hear_ends(Info),
         put('$bt_state', with_slots(Slots, beamtalk_value:defaults(Class, Defaults))),
         initialize(Info, Self),
-        State = beamtalk_cell:end_message(#{}, get('$bt_state')),
+        State = initialized(),
         check_required(Info, State),
         leave(),
         erase('$bt_chain'),
@@ -44,7 +44,6 @@ start({Class, Slots, Maker, IsLinked, Context, Name}) ->
         State
     of
         State ->
-            put('$bt_state', State),
             proc_lib:init_ack(Maker, {ok, self()}),
             case {get('$bt_stopping'), IsLinked} of
                 {true, _} -> ended(normal, initialize, State);
@@ -78,6 +77,16 @@ register_name(Name) ->
 initialize(#{inits := Inits}, Self) ->
     [Init(Self) || Init <- Inits],
     ok.
+
+initialized() ->
+    State = get('$bt_state'),
+    case get('$bt_cells') of
+        undefined -> State;
+        _ ->
+            Kept = beamtalk_cell:end_message(#{}, State),
+            put('$bt_state', Kept),
+            Kept
+    end.
 
 check_required(#{required := []}, _) -> ok;
 check_required(#{name := Class, required := Required}, State) ->

@@ -4,9 +4,13 @@
 %% answer is '$bt_apart': the messages are then sent one after the other, as if the loop had not been tried.
 -module(beamtalk_chain).
 
--export([elements/2, value/2, range/4]).
+-export([is_for_loop/1, elements/2, value/2, range/4]).
 
 -define(APART, '$bt_apart').
+
+%% Does the loop of one message do for this receiver what the message does?
+-spec is_for_loop(term()) -> boolean().
+is_for_loop(Receiver) -> is_list(Receiver) andalso persistent_term:get('$bt_joined', false).
 
 %% The loop answers the list of the new collection's elements.
 -spec elements(term(), fun((list()) -> list())) -> term().

@@ -114,7 +114,9 @@ spawned_at(Pid) ->
 native_start({_, Started}) -> seconds(Started);
 native_start(none) -> nil.
 
-seconds(Started) -> erlang:convert_time_unit(Started + erlang:time_offset(), native, second).
+seconds(Started) ->
+    Ago = erlang:convert_time_unit(os:perf_counter() - Started, perf_counter, millisecond),
+    (erlang:system_time(millisecond) - Ago) div 1000.
 
 registered_name(Pid) ->
     case process_info(Pid, registered_name) of

@@ -14,7 +14,7 @@
          'class bottlenecks:'/2, 'class healthFor:'/2, 'class systemHealth'/1, 'class maxEvents'/1,
          'class maxEvents:'/2]).
 -export([record/6, started/2, stopped/3, killed/2, is_stopped/2, flush/0]).
--export([start_link/0, tables/0]).
+-export([start_link/0, tables/0, pause/3]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
 -define(CLASS, 'Tracing').
@@ -27,6 +27,8 @@
 -define(KEPT, '$bt_trace_rows').
 -define(MAX_KEPT, 256).
 -define(PRUNE_PAUSE, 2000).
+%% How much longer than a pass over the rows that is at least where it finds next to nothing, as nearly all actors live.
+-define(RARITY, 20).
 %% When the aggregates were dropped.
 -define(CLEARED, {?MODULE, cleared}).
 %% In the place of a selector: the actor was there when the aggregates were dropped, and its start with them.
@@ -70,30 +72,23 @@ nanoseconds(Duration) -> erlang:convert_time_unit(Duration, perf_counter, nanose
 
 %% `{Last, Count, Total, [Least | Most]}': how many messages are kept in all, and of those like the last one their time
 %% together and the shortest and longest; `Last' says which they are, what was kept before them, and how many that was.
+%% What was kept is put together when it is added to the table: who asks thousands of actors once each has no two alike.
 keep(undefined, {Pid, Class, Selector}, Duration, ok) ->
-    put(?KEPT, {{Pid, Selector, Class, #{}, 0}, 1, Duration, [Duration | Duration]}),
+    put(?KEPT, {{Pid, Selector, Class, [], 0}, 1, Duration, [Duration | Duration]}),
     ok;
 keep(undefined, Key, Duration, Outcome) ->
-    merge(add(#row{key = Key, min = nanoseconds(Duration)}, nanoseconds(Duration), Outcome));
+    Row = add(#row{key = Key, min = nanoseconds(Duration)}, nanoseconds(Duration), Outcome),
+    insert([Row]);
 keep({_, Count, _, _} = Kept, {Pid, Class, Selector}, Duration, ok) when Count < ?MAX_KEPT ->
-    put(?KEPT, {{Pid, Selector, Class, folded(Kept), Count}, Count + 1, Duration, [Duration | Duration]}),
+    put(?KEPT, {{Pid, Selector, Class, entries(Kept), Count}, Count + 1, Duration, [Duration | Duration]}),
     ok;
 keep(_, Key, Duration, Outcome) ->
     flush(),
     keep(undefined, Key, Duration, Outcome).
 
-%% All that is kept, as rows.
-folded({{Pid, Selector, Class, Rows, Before}, Count, Total, [Least | Most]}) ->
-    Key = {Pid, Class, Selector},
-    Calls = Count - Before,
-    Row = case Rows of
-              #{Key := Known} -> Known;
-              _ -> #row{key = Key, min = nanoseconds(Least)}
-          end,
-    #row{calls = KnownCalls, ok = KnownOk, total = KnownTotal, min = KnownLeast, max = KnownMost} = Row,
-    Rows#{Key => Row#row{calls = KnownCalls + Calls, ok = KnownOk + Calls,
-                         total = KnownTotal + nanoseconds(Total), min = min(KnownLeast, nanoseconds(Least)),
-                         max = max(KnownMost, nanoseconds(Most))}}.
+%% All that is kept, the last first: messages that followed each other and were alike, with their number and times.
+entries({{Pid, Selector, Class, Earlier, Before}, Count, Total, [Least | Most]}) ->
+    [{{Pid, Class, Selector}, Count - Before, Total, Least, Most} | Earlier].
 
 add(#row{calls = Calls, total = Total, min = Min, max = Max} = Row, Duration, Outcome) ->
     Timed = Row#row{calls = Calls + 1, total = Total + Duration, min = min(Min, Duration), max = max(Max, Duration)},
@@ -110,7 +105,40 @@ flush() ->
         undefined -> ok;
         Kept ->
             erase(?KEPT),
-            maps:foreach(fun(_, Row) -> merge(Row) end, folded(Kept))
+            insert(rows(entries(Kept)))
+    end.
+
+%% Entries as rows, one for each key. That no actor is there twice is found out faster than that no key is.
+rows(Entries) ->
+    Second = erlang:convert_time_unit(1, second, perf_counter),
+    Actors = maps:from_keys([Pid || {{Pid, _, _}, _, _, _, _} <- Entries], []),
+    Rows = [row(Entry, Second) || Entry <- Entries],
+    case map_size(Actors) =:= length(Rows) of
+        true -> Rows;
+        false -> maps:values(lists:foldl(fun together/2, #{}, Rows))
+    end.
+
+row({Key, Calls, Total, Least, Most}, Second) ->
+    #row{key = Key, calls = Calls, ok = Calls, total = in_nanoseconds(Total, Second),
+         min = in_nanoseconds(Least, Second), max = in_nanoseconds(Most, Second)}.
+
+%% Nearly everywhere they are counted as such.
+in_nanoseconds(Time, 1000000000) -> Time;
+in_nanoseconds(Time, Second) -> Time * 1000000000 div Second.
+
+together(#row{key = Key} = Row, Rows) ->
+    case Rows of
+        #{Key := #row{calls = Calls, ok = Ok, total = Total, min = Min, max = Max}} ->
+            Rows#{Key := Row#row{calls = Calls + Row#row.calls, ok = Ok + Row#row.ok, total = Total + Row#row.total,
+                                 min = min(Min, Row#row.min), max = max(Max, Row#row.max)}};
+        _ -> Rows#{Key => Row}
+    end.
+
+%% All at once where none of them is there yet.
+insert(Rows) ->
+    case ets:insert_new(?MODULE, Rows) of
+        true -> limit_rows();
+        false -> lists:foreach(fun merge/1, Rows)
     end.
 
 merge(#row{key = Key, calls = Calls, ok = Ok, errors = Errors, timeouts = Timeouts, total = Total, min = Min,
@@ -129,13 +157,14 @@ merge(#row{key = Key, calls = Calls, ok = Ok, errors = Errors, timeouts = Timeou
 %% The start of an actor, told by the actor itself. Nothing is written for it unless events are captured: the row of a
 %% live actor is made when somebody asks (`with_starts/1'), the row of one that ends when it ends. One that was killed has
 %% told nothing: it has started if there are rows of it.
+%% When that was, by `os:perf_counter/0'.
 -spec started(pid(), atom()) -> integer().
 started(Pid, Class) ->
     case persistent_term:get(?SETTINGS, none) of
         {true, Max} -> add_event(Pid, Class, start, lifecycle, 0, ok, Max);
         _ -> ok
     end,
-    erlang:monotonic_time().
+    os:perf_counter().
 
 %% The end of an actor that started at the given time.
 -spec stopped(pid(), atom(), integer()) -> ok.
@@ -168,7 +197,7 @@ start_row(Pid, Class) -> #row{key = {Pid, Class, start}, calls = 1, ok = 1}.
 
 cleared_at() -> persistent_term:get(?CLEARED, beginning()).
 
-%% Before every monotonic time.
+%% Before every start.
 beginning() -> -(1 bsl 63).
 
 with_starts(All) ->
@@ -266,7 +295,7 @@ settings() ->
 -spec 'class clear'(term()) -> nil.
 'class clear'(_Class) ->
     erase(?KEPT),
-    Now = erlang:monotonic_time(),
+    Now = os:perf_counter(),
     persistent_term:put(?CLEARED, Now),
     ets:delete_all_objects(?MODULE),
     ets:delete_all_objects(?EVENTS),
@@ -419,17 +448,29 @@ handle_call(_, _From, State) ->
 
 -spec handle_cast(term(), none) -> {noreply, none}.
 handle_cast(prune, State) ->
-    ets:safe_fixtable(?MODULE, true),
-    prune(ets:select(?MODULE, [{#row{key = '$1', _ = '_'}, [{is_tuple, '$1'}], ['$1']}], 1000)),
-    ets:safe_fixtable(?MODULE, false),
-    erlang:send_after(?PRUNE_PAUSE, self(), may_prune),
+    {Microseconds, {Seen, Ended}} = timer:tc(fun prune/0),
+    erlang:send_after(pause(Seen, Ended, Microseconds), self(), may_prune),
     {noreply, State}.
 
+%% How long until the rows are looked through again. It may be long only where nearly all actors live: otherwise rows of those that
+%% have ended would become the more, the more there are.
+-spec pause(non_neg_integer(), non_neg_integer(), non_neg_integer()) -> pos_integer().
+pause(Seen, Ended, _) when 10 * Ended >= Seen -> ?PRUNE_PAUSE;
+pause(_, _, Microseconds) -> max(?PRUNE_PAUSE, ?RARITY * Microseconds div 1000).
+
+prune() ->
+    ets:safe_fixtable(?MODULE, true),
+    Rows = ets:select(?MODULE, [{#row{key = '$1', _ = '_'}, [{is_tuple, '$1'}], ['$1']}], 1000),
+    Counts = prune(Rows, 0, 0),
+    ets:safe_fixtable(?MODULE, false),
+    Counts.
+
 %% One pass over the table, a key at a time: a pattern with an open part would walk it once for every dead actor.
-prune('$end_of_table') -> ok;
-prune({Keys, Continuation}) ->
-    [ets:delete(?MODULE, Key) || {Pid, _, _} = Key <- Keys, not is_process_alive(Pid)],
-    prune(ets:select(Continuation)).
+prune('$end_of_table', Seen, Ended) -> {Seen, Ended};
+prune({Keys, Continuation}, Seen, Ended) ->
+    Dead = [Key || {Pid, _, _} = Key <- Keys, not is_process_alive(Pid)],
+    [ets:delete(?MODULE, Key) || Key <- Dead],
+    prune(ets:select(Continuation), Seen + length(Keys), Ended + length(Dead)).
 
 -spec handle_info(term(), none) -> {noreply, none}.
 handle_info(may_prune, State) ->

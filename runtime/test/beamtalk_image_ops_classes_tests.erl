@@ -80,7 +80,7 @@ nav_symbols_test() ->
 unload_test() ->
     start(),
     beamtalk_support:define(#{name => 'Fan', superclass => 'Actor', kind => actor}),
-    {ok, Pid} = beamtalk_actor:start('Fan', #{}, []),
+    {ok, Pid} = beamtalk_actor:start('Fan', #{}, false, undefined),
     ?assertEqual(actors_exist, failure(<<"unload">>, ?CLASS(<<"Fan">>))),
     ?assert(beamtalk_class:exists('Fan')),
     ?assertEqual(#{}, perform(<<"unload">>, #{<<"class">> => <<"Fan">>, <<"force">> => true})),

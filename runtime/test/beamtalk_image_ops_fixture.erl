@@ -87,7 +87,7 @@ lamp() -> lamp(false).
 %% A lamp that is on in that way.
 -spec lamp(term()) -> tuple().
 lamp(State) ->
-    {ok, Pid} = beamtalk_actor:start('Lamp', #{on => State}, []),
+    {ok, Pid} = beamtalk_actor:start('Lamp', #{on => State}, false, undefined),
     beamtalk_actor:reference('Lamp', Pid).
 
 -spec pid(tuple()) -> binary().

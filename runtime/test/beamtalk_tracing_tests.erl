@@ -16,7 +16,8 @@ traced() ->
 start_test_() ->
     {setup, fun setup/0,
      [{"a start is told however an actor ends", fun ends/0},
-      {"what was dropped does not come back", fun dropped/0}]}.
+      {"what was dropped does not come back", fun dropped/0},
+      {"every call is counted, in whatever order actors are asked", fun counted/0}]}.
 
 selectors(Actor) -> maps:keys(beamtalk_tracing:'class statsFor:'(nil, Actor)).
 
@@ -65,3 +66,34 @@ dropped() ->
     ?assertEqual([], selectors(Ended)),
     beamtalk_actor_class:kill(Ended),
     ?assertEqual([], selectors(Ended)).
+
+%% Each once, in turn, and several times in a row, over more calls than a sender keeps; the second time there are rows already.
+counted() ->
+    Orders = [fun(Actors) -> Actors end,
+              fun(Actors) -> lists:append(lists:duplicate(300, lists:sublist(Actors, 3))) end,
+              fun(Actors) -> lists:append([lists:duplicate(1 + N rem 5, Actor)
+                                           || {N, Actor} <- lists:zip(lists:seq(1, length(Actors)), Actors)]) end],
+    [begin
+         Actors = [traced() || _ <- lists:seq(1, 300)],
+         [begin
+              Asked = Order(Actors),
+              [ask(Actor, asked) || Actor <- Asked],
+              [counts(Actor, Round * length([A || A <- Asked, A =:= Actor])) || Actor <- Actors]
+          end || Round <- [1, 2]],
+         [beamtalk_actor_class:kill(Actor) || Actor <- Actors]
+     end || Order <- Orders].
+
+counts(Actor, 0) -> ?assertEqual([<<"start">>], selectors(Actor));
+counts(Actor, Calls) ->
+    #{<<"ping">> := #{<<"calls">> := Counted, <<"ok">> := Ok, <<"min_duration_ns">> := Min, <<"max_duration_ns">> := Max,
+                      <<"avg_duration_ns">> := Mean}} = beamtalk_tracing:'class statsFor:'(nil, Actor),
+    ?assertEqual({Calls, Calls}, {Counted, Ok}),
+    ?assert(Min =< Mean andalso Mean =< Max).
+
+%% A pass that takes long is rare where it finds nothing, and only there: rows of ended actors do not pile up.
+pause_test() ->
+    ?assertEqual(2000, beamtalk_tracing:pause(60000, 0, 10000)),
+    ?assertEqual(20000, beamtalk_tracing:pause(1000000, 0, 1000000)),
+    ?assertEqual(20000, beamtalk_tracing:pause(1000000, 99999, 1000000)),
+    ?assertEqual(2000, beamtalk_tracing:pause(1000000, 100000, 1000000)),
+    ?assertEqual(2000, beamtalk_tracing:pause(0, 0, 0)).

@@ -11,6 +11,7 @@ mod control;
 mod field;
 mod literal;
 mod loops;
+mod one_message;
 mod pattern;
 mod send;
 mod session_loops;

@@ -44,20 +44,7 @@ rounds(Row, Samples, [First | Others] = Contenders) ->
 %% end. The cores' time says what the work costs even where others use the machine.
 sample({Prepare, Run}) ->
     Processes = erlang:system_info(process_count),
-    {_, Monitor} = spawn_opt(fun() ->
-        Input = Prepare(),
-        garbage_collect(),
-        Memory = erlang:memory(total),
-        {reductions, Before} = process_info(self(), reductions),
-        {Busy, _} = statistics(runtime),
-        Started = erlang:monotonic_time(nanosecond),
-        _Kept = Run(Input),
-        Elapsed = erlang:monotonic_time(nanosecond) - Started,
-        {BusyAfter, _} = statistics(runtime),
-        {reductions, After} = process_info(self(), reductions),
-        Grown = max(0, erlang:memory(total) - Memory),
-        exit({sample, {Elapsed, BusyAfter - Busy, After - Before, Grown}})
-    end, [monitor]),
+    {_, Monitor} = spawn_opt(fun() -> prepared(Prepare(), Run) end, [monitor]),
     receive
         {'DOWN', Monitor, process, _, {sample, Sample}} ->
             %% What the sample started is linked to it and goes with it.
@@ -65,6 +52,27 @@ sample({Prepare, Run}) ->
             Sample;
         {'DOWN', Monitor, process, _, Reason} -> error({no_sample, Reason})
     end.
+
+%% The work is done by a process that has nothing but its input: the heap of whoever made that has the size that making it
+%% took, and the larger it is the fewer collections the work needs.
+-spec prepared(term(), fun((term()) -> term())) -> no_return().
+prepared(Input, Run) ->
+    {_, Monitor} = spawn_opt(fun() -> measure(Input, Run) end, [monitor]),
+    receive {'DOWN', Monitor, process, _, Reason} -> exit(Reason) end.
+
+-spec measure(term(), fun((term()) -> term())) -> no_return().
+measure(Input, Run) ->
+    garbage_collect(),
+    Memory = erlang:memory(total),
+    {reductions, Before} = process_info(self(), reductions),
+    {Busy, _} = statistics(runtime),
+    Started = erlang:monotonic_time(nanosecond),
+    _Kept = Run(Input),
+    Elapsed = erlang:monotonic_time(nanosecond) - Started,
+    {BusyAfter, _} = statistics(runtime),
+    {reductions, After} = process_info(self(), reductions),
+    Grown = max(0, erlang:memory(total) - Memory),
+    exit({sample, {Elapsed, BusyAfter - Busy, After - Before, Grown}}).
 
 wait_for(Processes) ->
     case erlang:system_info(process_count) > Processes of

@@ -21,10 +21,10 @@ const LIMIT: usize = 80;
 const APART: &str = "$bt_apart";
 
 /// The messages on the way: the selector, its block, and where it stands.
-struct Stage<'n> {
-    selector: &'n EcoString,
-    closure: &'n Closure,
-    line: u32,
+pub(super) struct Stage<'n> {
+    pub(super) selector: &'n EcoString,
+    pub(super) closure: &'n Closure,
+    pub(super) line: u32,
 }
 
 /// What becomes of the elements that come through.
@@ -67,9 +67,10 @@ impl Lowerer<'_> {
             return None;
         }
         let chain = self.recognised(receiver, selector, arguments, line)?;
-        let erl = match range(chain.source) {
-            Some(bounds) => self.over_range(&chain, &bounds, selector, line),
-            None => self.over_elements(&chain, selector, line),
+        let erl = match (range(chain.source), chain.stages.as_slice(), &chain.end) {
+            (Some(bounds), ..) => self.over_range(&chain, &bounds, selector, line),
+            (None, [stage], End::Elements) => self.one_message(chain.source, stage, line),
+            (None, ..) => self.over_elements(&chain, selector, line),
         };
         let fact = Fact::Unknown;
         Some(Value { erl, fact })
@@ -371,7 +372,12 @@ impl Lowerer<'_> {
         self.loop_call(&turn.name, arguments, line)
     }
 
-    fn in_place<const N: usize>(&mut self, closure: &Closure, values: [Value; N], line: u32) -> Value {
+    pub(super) fn in_place<const N: usize>(
+        &mut self,
+        closure: &Closure,
+        values: [Value; N],
+        line: u32,
+    ) -> Value {
         for (id, value) in closure.parameters.iter().zip(values) {
             self.declare(*id, value, line);
         }
@@ -379,7 +385,7 @@ impl Lowerer<'_> {
     }
 
     /// The statements that lowering something leaves, apart from those here.
-    fn aside(&mut self, lower: impl FnOnce(&mut Self)) -> Vec<Erl> {
+    pub(super) fn aside(&mut self, lower: impl FnOnce(&mut Self)) -> Vec<Erl> {
         let saved = (self.places.clone(), std::mem::take(&mut self.out));
         lower(self);
         self.places = saved.0;
