@@ -235,6 +235,12 @@ impl ClassTable {
         // What is wrong with its names is told when the file is compiled.
         let (file, _) = crate::packages::resolve_own(file, self);
         let source = Arc::new(file);
+        self.put(&source);
+        source
+    }
+
+    /// The same for a file whose names are resolved, as the table kept it before.
+    pub fn put(&mut self, source: &Arc<SourceFile>) {
         let file = source.as_ref();
         let tables = Arc::make_mut(&mut self.tables);
         tables.subclasses = OnceLock::new();
@@ -248,7 +254,7 @@ impl ClassTable {
         }
         for (index, item) in file.unit.items.iter().enumerate() {
             match item {
-                ast::Item::Class(class) => declare_class(tables, &source, index, class),
+                ast::Item::Class(class) => declare_class(tables, source, index, class),
                 ast::Item::Protocol(protocol) if is_taken(tables, file, protocol) => {}
                 ast::Item::Protocol(protocol) => {
                     let module = file.module_of_protocol(protocol);
@@ -259,7 +265,7 @@ impl ClassTable {
                             path: file.path.clone(),
                             span: protocol.name.span,
                             extending: protocol.extending.as_ref().map(|name| name.text.clone()),
-                            declared: (Arc::clone(&source), index),
+                            declared: (Arc::clone(source), index),
                             required: protocol
                                 .signatures
                                 .iter()
@@ -282,7 +288,7 @@ impl ClassTable {
                         span: extension.span,
                         item: index,
                         is_internal: method.is_internal,
-                        source: Arc::clone(&source),
+                        source: Arc::clone(source),
                     });
                     if file.origin != Origin::Library && !method.is_class {
                         let key = Key::user(&method.head.selector);
@@ -292,7 +298,6 @@ impl ClassTable {
                 ast::Item::Statement(_) => {}
             }
         }
-        source
     }
 
     /// Add a class that the running image has but no source text declares.
@@ -371,8 +376,14 @@ impl ClassTable {
     }
 
     /// The text a class was declared in; none for the library.
-    pub fn source_of(&self, class: &str) -> Option<SourceFile> {
-        self.class(class)?.source.as_deref().cloned()
+    pub fn source_of(&self, class: &str) -> Option<&SourceFile> {
+        self.class(class)?.source.as_deref()
+    }
+
+    /// Whether the trees of the table have the names that stand in their texts.
+    pub fn has_names_of_texts(&self) -> bool {
+        let mut packages = self.packages().into_iter();
+        packages.all(|packages| packages.shared_names().next().is_none())
     }
 
     /// The names of all classes, in no order.
@@ -448,13 +459,13 @@ impl ClassTable {
     }
 
     /// The file in which a method stands that extends a class, or to which it belongs; none for one that a session made.
-    pub fn extension_file(&self, class: &str, is_class: bool, selector: &str) -> Option<&SourceFile> {
+    pub fn extension_file(&self, class: &str, is_class: bool, selector: &str) -> Option<&Arc<SourceFile>> {
         let entries = self.extensions(class, is_class, selector).iter().rev();
-        let mut sources = entries.map(|entry| entry.source.as_ref());
+        let mut sources = entries.map(|entry| &entry.source);
         let key = || (EcoString::from(class), is_class, EcoString::from(selector));
         sources
             .find(|source| source.origin != Origin::Session)
-            .or_else(|| self.tables.homes.get(&key()).map(Arc::as_ref))
+            .or_else(|| self.tables.homes.get(&key()))
     }
 
     /// Methods that were taken out of files which extended classes with them belong there if they come back. These are
