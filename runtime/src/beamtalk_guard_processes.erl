@@ -15,7 +15,8 @@
 -define(LITTLE, 20000).
 %% Between two rounds of the census, and how much longer than a round itself that is at least.
 -define(CENSUS, 250).
--define(QUIET_CENSUS, 1000).
+%% Walking the table of processes takes as long as it is large, however few there are.
+-define(QUIET_CENSUS, 5000).
 -define(RARITY, 20).
 %% How long processes may take to say what they are while nothing else runs, in milliseconds of the processor: on a busy machine
 %% the node may have had none of it. After so many times that on the clock it is not waited any longer.
@@ -48,10 +49,11 @@
 -define(WRITTEN, beamtalk_census).
 -define(FIRST, {?MODULE, first}).
 -define(WATCH, beamtalk_guard_watch).
-%% Two numbers: how many rounds the census has made, and whether hardly anything is done.
+%% Three numbers: how many rounds the census has made, whether hardly anything is done, and the reductions of the census.
 -define(PACE, {?MODULE, pace}).
 -define(ROUNDS, 1).
 -define(IS_QUIET, 2).
+-define(OWN, 3).
 
 -record(seen, {
                 %% How many looks in a row found about as many processes as there may be.
@@ -65,8 +67,8 @@
                 ended = #{} :: #{pid() => true},
                 pace :: atomics:atomics_ref(),
                 until = 0 :: non_neg_integer(),
-                %% The reductions of the node at the last look.
-                work = 0 :: non_neg_integer(),
+                %% The reductions of the node at the last look, without those of the census.
+                work = 0 :: integer(),
                 %% Who looks more often from the moment something is done.
                 sleepers :: [pid()]}).
 
@@ -79,7 +81,7 @@ start_link(Sleepers) ->
     %% What is there before any code of the user is the system's.
     persistent_term:get(?FIRST, none) =:= none
         andalso persistent_term:put(?FIRST, maps:from_keys(processes(), true)),
-    Pace = atomics:new(2, []),
+    Pace = atomics:new(3, []),
     persistent_term:put(?PACE, Pace),
     Census = spawn_opt(fun() -> census(Pace) end, [link, {priority, high}]),
     _ = spawn_opt(fun() ->
@@ -112,6 +114,8 @@ is_quiet() ->
 census(Pace) ->
     {Microseconds, _} = timer:tc(fun count/0),
     atomics:add(Pace, ?ROUNDS, 1),
+    {reductions, Own} = process_info(self(), reductions),
+    atomics:put(Pace, ?OWN, Own),
     case is_quiet() of
         true -> receive busy -> ok after ?QUIET_CENSUS -> ok end;
         false -> receive after max(?CENSUS, ?RARITY * Microseconds div 1000) -> ok end
@@ -162,7 +166,8 @@ watch(Seen) ->
 
 %% What is far from its limit is looked at rarely while no evaluation runs and hardly anything else does.
 pace(#seen{pace = Pace, work = Before, missed = Missed} = Seen) ->
-    {Work, _} = erlang:statistics(reductions),
+    {Total, _} = erlang:statistics(reductions),
+    Work = Total - atomics:get(Pace, ?OWN),
     case Work - Before < ?LITTLE andalso Missed =:= 0 andalso ets:info(?RUNNING, size) =:= 0
         andalso erlang:system_info(process_count) < beamtalk_guard:max_processes() div 4 of
         true -> atomics:put(Pace, ?IS_QUIET, 1);

@@ -108,6 +108,8 @@ struct Tables {
     protocols: FxHashMap<EcoString, ProtocolEntry>,
     aliases: FxHashMap<EcoString, AliasEntry>,
     extensions: FxHashMap<(EcoString, bool, EcoString), Vec<ExtensionEntry>>,
+    /// The files that extend classes or did, by package and path.
+    extending: FxHashSet<(Option<EcoString>, EcoString)>,
     /// Files to which methods belong that nothing declares now.
     homes: FxHashMap<(EcoString, bool, EcoString), Arc<SourceFile>>,
     /// Selectors that classes outside the library define on the instance side, and how often.
@@ -244,7 +246,8 @@ impl ClassTable {
         let file = source.as_ref();
         let tables = Arc::make_mut(&mut self.tables);
         tables.subclasses = OnceLock::new();
-        if file.origin != Origin::Session {
+        let place = (file.package.clone(), file.path.clone());
+        if file.origin != Origin::Session && tables.extending.contains(&place) {
             // A file that is declared again stands for all it had.
             let is_same = |entry: &ExtensionEntry| is_same_file(&entry.source, file);
             tables.extensions.retain(|_, entries| {
@@ -282,6 +285,7 @@ impl ClassTable {
                         method.is_class,
                         method.head.selector.clone(),
                     );
+                    tables.extending.insert(place.clone());
                     let entries = tables.extensions.entry(key).or_default();
                     entries.retain(|entry| entry.source.path != file.path || entry.span != extension.span);
                     entries.push(ExtensionEntry {

@@ -267,6 +267,21 @@ pub enum Subject {
 
 /// What the one definition of a text that [`split`] made is about.
 pub fn subject(text: &str) -> Option<Subject> {
+    // The first line of a class names it: its methods need not be read.
+    let mut lines = text.lines();
+    let first = lines.find(|line| !line.trim().is_empty() && !line.trim_start().starts_with("//"))?;
+    match first_subject(first) {
+        Some(
+            class @ Subject::Definition(Key {
+                member: Member::Header,
+                ..
+            }),
+        ) => Some(class),
+        _ => first_subject(text),
+    }
+}
+
+fn first_subject(text: &str) -> Option<Subject> {
     crate::parse_input(text)
         .unit
         .items
