@@ -23,8 +23,9 @@
 %% How long the memory of an evaluation that was ended takes to come back.
 -define(RELEASE, 500).
 -define(SWEEP, 1000).
-%% After so many quiet looks garbage is collected, and in which processes.
+%% After so many quiet looks and so many reductions garbage is collected, and in which processes.
 -define(TIDY, 2).
+-define(MUCH, 1000000).
 -define(SMALL, 100000).
 -define(LARGE, 16 * ?MEGABYTE).
 %% How long a report of the VM is waited for.
@@ -52,6 +53,8 @@
                 swept = none :: none | integer(),
                 %% How many looks in a row found hardly anything done.
                 quiet = 0 :: non_neg_integer(),
+                %% The reductions of the node when garbage was last collected.
+                tidied = 0 :: non_neg_integer(),
                 suspects = [] :: [beamtalk_bridge:id()]}).
 
 -record(state, {heaps = [] :: [pid()],
@@ -280,15 +283,17 @@ look(Seen) ->
 
 %% A process that was busy keeps the room it had until it is busy again: once the node is quiet, garbage is collected. Small
 %% heaps are not worth it, and large ones take too long.
-tidy(#seen{quiet = Quiet} = Seen) ->
+tidy(#seen{quiet = Quiet, tidied = Before} = Seen) ->
+    {Work, _} = erlang:statistics(reductions),
     case beamtalk_guard_processes:is_quiet() of
         false -> Seen#seen{quiet = 0};
-        true ->
-            Quiet + 1 =:= ?TIDY andalso spawn(fun() ->
+        true when Quiet >= ?TIDY, Work - Before > ?MUCH ->
+            spawn(fun() ->
                 [erlang:garbage_collect(Pid) || Pid <- processes(), {memory, Memory} <- [process_info(Pid, memory)],
                                                 Memory > ?SMALL, Memory < ?LARGE]
             end),
-            Seen#seen{quiet = Quiet + 1}
+            Seen#seen{tidied = Work};
+        true -> Seen#seen{quiet = Quiet + 1}
     end.
 
 %% Requests whose process was killed are answered.
