@@ -667,3 +667,6 @@ fn session_text(code: &str, path: Option<&str>) -> SourceText {
 fn names(names: &[String]) -> Vec<EcoString> {
     names.iter().map(EcoString::from).collect()
 }
+
+#[cfg(test)]
+mod tests;
