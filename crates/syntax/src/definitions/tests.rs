@@ -449,7 +449,13 @@ fn a_definition_is_known_by_its_beginning() {
     let documented = "// A comment.\n/// About it.\nsealed Value subclass: Point\n  field: x = 0\n  x => 1\n";
     assert_eq!(subject(documented), header("Point"));
     let method = Subject::Definition(Key::method("Lamp", CLASS, "new:"));
-    assert_eq!(subject("/// About it.\nLamp class >> new: x =>\n  x\n"), Some(method));
-    assert_eq!(subject("type Length = Integer\n"), Some(Subject::TypeName("Length".into())));
+    assert_eq!(
+        subject("/// About it.\nLamp class >> new: x =>\n  x\n"),
+        Some(method)
+    );
+    assert_eq!(
+        subject("type Length = Integer\n"),
+        Some(Subject::TypeName("Length".into()))
+    );
     assert_eq!(subject("\n// Nothing.\n"), None);
 }

@@ -1,6 +1,7 @@
 use super::*;
 
-const LAMP: &str = "Actor subclass: Lamp\n  state: lit = false\n  first => self second\n  second => 2\n  third => 3\n";
+const LAMP: &str =
+    "Actor subclass: Lamp\n  state: lit = false\n  first => self second\n  second => 2\n  third => 3\n";
 
 fn order(declare: Vec<SourceText>, code: &str) -> Vec<u8> {
     let order = Order {
@@ -44,7 +45,12 @@ fn a_worker_goes_on_with_the_tree_it_made() {
         changed.len() == 1 && changed[0].text.contains("third => 33"),
         "{changed:?}"
     );
-    for code in ["Lamp >> second => 22", "Lamp >> third => 4", "Lamp >> fourth => 4", "Lamp spawn"] {
+    for code in [
+        "Lamp >> second => 22",
+        "Lamp >> third => 4",
+        "Lamp >> fourth => 4",
+        "Lamp spawn",
+    ] {
         let second = order(changed.clone(), code);
         let went_on = answers(&[first.clone(), second]).pop().unwrap();
         let fresh = answers(&[order(changed.clone(), code)]).pop().unwrap();
@@ -61,5 +67,8 @@ fn a_worker_reads_what_it_did_not_make() {
     let went_on = answers(&[first, second]).pop().unwrap();
     assert_eq!(went_on.0.declares.len(), 1);
     assert!(!went_on.0.declares[0].text.contains("third"));
-    assert_eq!(went_on, answers(&[order(other, "Lamp >> fourth => 4")]).pop().unwrap());
+    assert_eq!(
+        went_on,
+        answers(&[order(other, "Lamp >> fourth => 4")]).pop().unwrap()
+    );
 }
