@@ -12,9 +12,10 @@
 -export([outgrew_heap/1, heap_error/1, heap_flag/1, binaries/0, check_binaries/3, check_text/1]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
-%% How often to look: while evaluations run, and otherwise.
+%% How often to look: while evaluations run, while something else is done, and otherwise.
 -define(BUSY, 50).
--define(QUIET, 250).
+-define(CALM, 250).
+-define(QUIET, 1000).
 %% How long the memory may stay above its limit once nothing is left to end.
 -define(PATIENCE, 2000).
 %% The same while the evaluation that was ended last is still there.
@@ -22,6 +23,11 @@
 %% How long the memory of an evaluation that was ended takes to come back.
 -define(RELEASE, 500).
 -define(SWEEP, 1000).
+%% After so many quiet looks and so many reductions garbage is collected, and in which processes.
+-define(TIDY, 2).
+-define(MUCH, 1000000).
+-define(SMALL, 100000).
+-define(LARGE, 16 * ?MEGABYTE).
 %% How long a report of the VM is waited for.
 -define(REPORT, 1000).
 %% How many may wait to be passed on.
@@ -45,6 +51,10 @@
                 %% Binaries of the node when evaluations were last looked at.
                 binaries = 0 :: non_neg_integer(),
                 swept = none :: none | integer(),
+                %% How many looks in a row found hardly anything done.
+                quiet = 0 :: non_neg_integer(),
+                %% The reductions of the node when garbage was last collected.
+                tidied = 0 :: non_neg_integer(),
                 suspects = [] :: [beamtalk_bridge:id()]}).
 
 -record(state, {heaps = [] :: [pid()],
@@ -208,9 +218,9 @@ init([]) ->
     _ = erlang:system_flag(system_logger, self()),
     persistent_term:get(?BINARIES, none) =:= none
         andalso persistent_term:put(?BINARIES, atomics:new(1, [{signed, false}])),
-    ok = beamtalk_guard_processes:start_link(),
     %% Looking may wait for the processes looked at, and must not wait for reports.
-    _ = spawn_opt(fun() -> look(#seen{}) end, [link, {priority, high}]),
+    Looking = spawn_opt(fun() -> look(#seen{}) end, [link, {priority, high}]),
+    ok = beamtalk_guard_processes:start_link([Looking]),
     {ok, #state{}}.
 
 -spec handle_call(term(), gen_server:from(), #state{}) -> {reply, boolean(), #state{}} | {noreply, #state{}}.
@@ -259,13 +269,32 @@ pass_on(Report) ->
 
 -spec look(#seen{}) -> no_return().
 look(Seen) ->
-    Looked = sweep(memory(Seen)),
+    Looked = tidy(sweep(memory(Seen))),
     Pause = case ets:info(?RUNNING, size) of
-        0 -> ?QUIET;
+        0 ->
+            case beamtalk_guard_processes:is_quiet() of
+                true -> ?QUIET;
+                false -> ?CALM
+            end;
         _ -> ?BUSY
     end,
-    receive after Pause -> ok end,
+    receive busy -> ok after Pause -> ok end,
     look(Looked).
+
+%% A process that was busy keeps the room it had until it is busy again: once the node is quiet, garbage is collected. Small
+%% heaps are not worth it, and large ones take too long.
+tidy(#seen{quiet = Quiet, tidied = Before} = Seen) ->
+    {Work, _} = erlang:statistics(reductions),
+    case beamtalk_guard_processes:is_quiet() of
+        false -> Seen#seen{quiet = 0};
+        true when Quiet >= ?TIDY, Work - Before > ?MUCH ->
+            spawn(fun() ->
+                [erlang:garbage_collect(Pid) || Pid <- processes(), {memory, Memory} <- [process_info(Pid, memory)],
+                                                Memory > ?SMALL, Memory < ?LARGE]
+            end),
+            Seen#seen{tidied = Work};
+        true -> Seen#seen{quiet = Quiet + 1}
+    end.
 
 %% Requests whose process was killed are answered.
 sweep(#seen{swept = Last, suspects = Suspects} = Seen) ->

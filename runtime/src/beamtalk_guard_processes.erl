@@ -5,12 +5,18 @@
 %% The one that watches goes before everything else in the node.
 -module(beamtalk_guard_processes).
 
--export([start_link/0, blamed/4]).
+-export([start_link/1, wake/0, is_quiet/0, blamed/4]).
 
-%% How often to look.
+%% How often to look: while something is done, and while hardly anything is. In the longer time fewer processes can be started
+%% than there may be more than now.
 -define(LOOK, 50).
+-define(QUIET, 250).
+%% So many reductions between two looks are the work of the system itself.
+-define(LITTLE, 20000).
 %% Between two rounds of the census, and how much longer than a round itself that is at least.
 -define(CENSUS, 250).
+%% Walking the table of processes takes as long as it is large, however few there are.
+-define(QUIET_CENSUS, 5000).
 -define(RARITY, 20).
 %% How long processes may take to say what they are while nothing else runs, in milliseconds of the processor: on a busy machine
 %% the node may have had none of it. After so many times that on the clock it is not waited any longer.
@@ -42,6 +48,12 @@
 %% A young one counts as raw and is asked again: an actor begins under the leader of the evaluation that makes it.
 -define(WRITTEN, beamtalk_census).
 -define(FIRST, {?MODULE, first}).
+-define(WATCH, beamtalk_guard_watch).
+%% Three numbers: how many rounds the census has made, whether hardly anything is done, and the reductions of the census.
+-define(PACE, {?MODULE, pace}).
+-define(ROUNDS, 1).
+-define(IS_QUIET, 2).
+-define(OWN, 3).
 
 -record(seen, {
                 %% How many looks in a row found about as many processes as there may be.
@@ -53,34 +65,62 @@
                 %% Processes that were ended, and until which round of the census what they started is looked for: one that
                 %% was about to run may do so once more before it hears of its end.
                 ended = #{} :: #{pid() => true},
-                rounds :: atomics:atomics_ref(),
-                until = 0 :: non_neg_integer()}).
+                pace :: atomics:atomics_ref(),
+                until = 0 :: non_neg_integer(),
+                %% The reductions of the node at the last look, without those of the census.
+                work = 0 :: integer(),
+                %% Who looks more often from the moment something is done.
+                sleepers :: [pid()]}).
 
-
-%% Both processes end with the caller.
--spec start_link() -> ok.
-start_link() ->
+%% Both processes end with the caller. From the moment something is done the sleepers get the message `busy`.
+-spec start_link([pid()]) -> ok.
+start_link(Sleepers) ->
     ?WRITTEN = ets:new(?WRITTEN, [named_table, public, {read_concurrency, true}]),
     %% Loading code waits for a process of the usual priority, which is too late when it is needed.
     ok = code:ensure_modules_loaded([beamtalk_guard, beamtalk_bridge, beamtalk_bridge_error, maps, lists, proplists]),
     %% What is there before any code of the user is the system's.
     persistent_term:get(?FIRST, none) =:= none
         andalso persistent_term:put(?FIRST, maps:from_keys(processes(), true)),
-    Rounds = atomics:new(1, []),
-    _ = spawn_opt(fun() -> census(Rounds) end, [link, {priority, high}]),
+    Pace = atomics:new(3, []),
+    persistent_term:put(?PACE, Pace),
+    Census = spawn_opt(fun() -> census(Pace) end, [link, {priority, high}]),
     _ = spawn_opt(fun() ->
-                      watch(#seen{canary = spawn_opt(fun answer/0, [link]), rounds = Rounds})
+                      true = register(?WATCH, self()),
+                      watch(#seen{canary = spawn_opt(fun answer/0, [link]), pace = Pace, sleepers = [Census | Sleepers]})
                   end, [link, {priority, max}]),
     ok.
+
+%% Code of the user begins to run.
+-spec wake() -> ok.
+wake() ->
+    case is_quiet() andalso whereis(?WATCH) of
+        Watch when is_pid(Watch) ->
+            Watch ! busy,
+            ok;
+        _ -> ok
+    end.
+
+%% Hardly anything is done in the node.
+-spec is_quiet() -> boolean().
+is_quiet() ->
+    case persistent_term:get(?PACE, none) of
+        none -> false;
+        Pace -> atomics:get(Pace, ?IS_QUIET) =:= 1
+    end.
 
 %%% The census
 
 -spec census(atomics:atomics_ref()) -> no_return().
-census(Rounds) ->
+census(Pace) ->
     {Microseconds, _} = timer:tc(fun count/0),
-    atomics:add(Rounds, 1, 1),
-    receive after max(?CENSUS, ?RARITY * Microseconds div 1000) -> ok end,
-    census(Rounds).
+    atomics:add(Pace, ?ROUNDS, 1),
+    {reductions, Own} = process_info(self(), reductions),
+    atomics:put(Pace, ?OWN, Own),
+    case is_quiet() of
+        true -> receive busy -> ok after ?QUIET_CENSUS -> ok end;
+        false -> receive after max(?CENSUS, ?RARITY * Microseconds div 1000) -> ok end
+    end,
+    census(Pace).
 
 count() ->
     Living = processes(),
@@ -118,9 +158,27 @@ kind(Pid, Module, Leader) ->
 
 -spec watch(#seen{}) -> no_return().
 watch(Seen) ->
-    Looked = priorities(number(Seen)),
-    receive after ?LOOK -> ok end,
+    Looked = pace(priorities(number(Seen))),
+    receive busy -> hurry(Looked)
+    after case is_quiet() of true -> ?QUIET; false -> ?LOOK end -> ok
+    end,
     watch(Looked).
+
+%% What is far from its limit is looked at rarely while no evaluation runs and hardly anything else does.
+pace(#seen{pace = Pace, work = Before, missed = Missed} = Seen) ->
+    {Total, _} = erlang:statistics(reductions),
+    Work = Total - atomics:get(Pace, ?OWN),
+    case Work - Before < ?LITTLE andalso Missed =:= 0 andalso ets:info(?RUNNING, size) =:= 0
+        andalso erlang:system_info(process_count) < beamtalk_guard:max_processes() div 4 of
+        true -> atomics:put(Pace, ?IS_QUIET, 1);
+        false -> is_quiet() andalso hurry(Seen)
+    end,
+    Seen#seen{work = Work}.
+
+hurry(#seen{pace = Pace, sleepers = Sleepers}) ->
+    atomics:put(Pace, ?IS_QUIET, 0),
+    [Sleeper ! busy || Sleeper <- Sleepers],
+    ok.
 
 %% Far above the limit, or at it for a while: processes that start others as fast as they are refused.
 number(#seen{full = Full} = Seen) ->
@@ -139,13 +197,13 @@ number(#seen{full = Full} = Seen) ->
         true -> Seen#seen{full = Full + 1}
     end.
 
-remember(Pids, #seen{ended = Ended, rounds = Rounds} = Seen) ->
-    Seen#seen{ended = maps:merge(Ended, Pids), until = atomics:get(Rounds, 1) + ?LATE}.
+remember(Pids, #seen{ended = Ended, pace = Pace} = Seen) ->
+    Seen#seen{ended = maps:merge(Ended, Pids), until = atomics:get(Pace, ?ROUNDS) + ?LATE}.
 
 %% What was started after it was looked who there is goes too. The census asks what is new; here nobody is waited for.
 late(#seen{ended = Ended} = Seen) when map_size(Ended) =:= 0 -> Seen;
-late(#seen{ended = Ended, rounds = Rounds, until = Until} = Seen) ->
-    case atomics:get(Rounds, 1) >= Until of
+late(#seen{ended = Ended, pace = Pace, until = Until} = Seen) ->
+    case atomics:get(Pace, ?ROUNDS) >= Until of
         false -> Seen;
         true ->
             Serving = serving(),

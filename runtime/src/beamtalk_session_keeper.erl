@@ -326,6 +326,7 @@ evaluate(Id, Args, State) ->
 evaluate(Id, Args, {Pid, _}, Ready) ->
     Words = maps:get(<<"heap_words">>, Args, 0),
     ets:insert(?RUNNING, {Id, self(), Pid, Words * erlang:system_info(wordsize)}),
+    beamtalk_guard_processes:wake(),
     Timer = case Args of
         #{<<"time_ms">> := Limit} when is_integer(Limit), Limit > 0 ->
             erlang:send_after(Limit, self(), {time_limit, Id, Limit});

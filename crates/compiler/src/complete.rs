@@ -242,7 +242,9 @@ impl Completer<'_> {
     fn class_names(&mut self) {
         let is_qualified = self.prefix.contains('@');
         let table = self.table;
-        for name in table.class_names() {
+        let is_possible = |name: &&EcoString| is_qualified || name.starts_with(self.prefix);
+        let names: Vec<&EcoString> = table.class_names().filter(is_possible).collect();
+        for name in names {
             let Some(class) = table.class(name) else { continue };
             let text = match &class.package {
                 // A name that several packages have carries its package already.
@@ -300,9 +302,10 @@ impl Completer<'_> {
         names.sort_unstable();
         for name in names {
             let Some(class) = table.class(name) else { continue };
-            let mut selectors: Vec<&EcoString> = class.methods.keys().collect();
+            let possible = class.methods.keys().filter(|one| one.starts_with(self.prefix));
+            let mut selectors: Vec<&EcoString> = possible.filter(|one| is_name(one)).collect();
             selectors.sort_unstable();
-            for selector in selectors.into_iter().filter(|selector| is_name(selector)) {
+            for selector in selectors {
                 self.add(selector.clone(), Kind::Method, None, Some(name.clone()));
             }
         }

@@ -25,6 +25,7 @@ mod table;
 pub mod types;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use beamtalk_etf::{Term, encode};
 use beamtalk_syntax::ast;
@@ -103,7 +104,7 @@ pub struct CompiledInput {
     /// Session variables that the input assigns.
     pub assigns: Vec<EcoString>,
     /// Texts of classes whose methods the input replaced, to be declared once the modules are loaded.
-    pub changed: Vec<SourceFile>,
+    pub changed: Vec<Arc<SourceFile>>,
     /// The methods of the input that are in these texts.
     pub replaced: Vec<Span>,
     /// What the variables hold afterwards; none where a block may assign them at any time.

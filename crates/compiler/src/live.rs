@@ -7,9 +7,12 @@
 //! whose module is compiled again. A method that no text has joins the class body; only classes of the library and those
 //! without a text get it as an extension.
 
+use std::sync::Arc;
+
 use beamtalk_syntax::ast::{self, ExpressionKind};
 use beamtalk_syntax::definitions::{
-    Change, Dialect, Edit, Key, MethodDefinition, as_extension, edit, extension_source, method_definition,
+    Change, Dialect, Edit, Key, MethodDefinition, as_extension, edit_tree, extension_source,
+    method_definition,
 };
 use beamtalk_syntax::diagnostic::Diagnostic;
 use beamtalk_syntax::span::{LineIndex, Span};
@@ -21,7 +24,7 @@ use crate::names;
 use crate::table::{ClassTable, Origin};
 use crate::{
     CompiledModule, SourceFile, codes, compile_input, definitions, encode, expect, has_errors, lint,
-    module_name, packages,
+    module_name,
 };
 
 /// A module of its own costs about as much as this many methods of a class.
@@ -33,7 +36,7 @@ pub struct CompiledMethod {
     pub modules: Vec<CompiledModule>,
     pub diagnostics: Vec<Diagnostic>,
     /// The class's text with the new method, to be declared once the modules are loaded.
-    pub changed: Vec<SourceFile>,
+    pub changed: Vec<Arc<SourceFile>>,
 }
 
 /// Compile the source of one method: a whole definition, or the bare body of a unary method.
@@ -180,13 +183,13 @@ pub fn remove_method(table: &ClassTable, class: &str, is_class_side: bool, selec
     let Some((file, callers)) = without_method(table, class, is_class_side, selector) else {
         let key = Key::method(class, is_class_side, selector);
         let elsewhere = table.extension_file(class, is_class_side, selector);
-        let without = elsewhere.and_then(|file| with_change(file, &key, Change::Remove));
-        out.changed.extend(without);
+        let without = elsewhere.and_then(|file| with_change(table, file, &key, Change::Remove));
+        out.changed.extend(without.map(Arc::new));
         return out;
     };
+    let mut table = table.clone();
+    let file = table.take(file);
     if !callers.is_empty() {
-        let mut table = table.clone();
-        table.declare(&file);
         let side_and_selector = (is_class_side, selector);
         out.modules = match caller_patches(
             &file,
@@ -217,38 +220,34 @@ fn without_method(
     is_class_side: bool,
     selector: &str,
 ) -> Option<(SourceFile, Vec<EcoString>)> {
-    let file = table.class(class)?.source.clone()?;
-    let class = class_of(&file, class)?;
+    let file = table.source_of(class)?;
+    let class = class_of(file, class)?;
     let method = method_of(class, is_class_side, selector)?;
     let key = Key::method(&class.name.text, is_class_side, selector);
-    let new_file = with_change(&file, &key, Change::Remove)?;
+    let new_file = with_change(table, file, &key, Change::Remove)?;
     Some((new_file, direct_callers(class, method)))
 }
 
 /// The same file with a definition changed; `None` when that cannot be done.
-fn with_change(file: &SourceFile, key: &Key, change: Change) -> Option<SourceFile> {
+fn with_change(table: &ClassTable, file: &SourceFile, key: &Key, change: Change) -> Option<SourceFile> {
     let dialect = if file.origin == Origin::Session {
         Dialect::Input
     } else {
         Dialect::File
     };
-    let text = edit(&file.text, dialect, &[Edit { key, change }]).ok()?;
-    with_text(file, text.into())
-}
-
-/// The same file with another text; `None` when that does not parse.
-fn with_text(file: &SourceFile, text: EcoString) -> Option<SourceFile> {
-    let parse = if file.origin == Origin::Session {
-        beamtalk_syntax::parse_input(&text)
+    let edits = [Edit { key, change }];
+    let (text, parse) = if table.has_names_of_texts() {
+        edit_tree(&file.text, &file.unit, dialect, &edits).ok()?
     } else {
-        beamtalk_syntax::parse_file(&text)
+        let unit = dialect.parse(&file.text).unit;
+        edit_tree(&file.text, &unit, dialect, &edits).ok()?
     };
     if has_errors(&parse.diagnostics) {
         return None;
     }
     // Not `..file.clone()`: its tree is large and not wanted.
     Some(SourceFile {
-        text,
+        text: text.into(),
         unit: parse.unit,
         path: file.path.clone(),
         package: file.package.clone(),
@@ -292,7 +291,7 @@ fn definition(selector: &str, source: &str) -> Result<(MethodDefinition, Vec<Dia
 pub(crate) struct Replacements {
     pub(crate) modules: Vec<CompiledModule>,
     /// The classes' new texts.
-    pub(crate) changed: Vec<SourceFile>,
+    pub(crate) changed: Vec<Arc<SourceFile>>,
     /// The spans of these methods in the input.
     pub(crate) replaced: Vec<Span>,
 }
@@ -325,7 +324,7 @@ fn replacement(
     table: &mut ClassTable,
     extension: &ast::Extension,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Option<(Vec<CompiledModule>, SourceFile)> {
+) -> Option<(Vec<CompiledModule>, Arc<SourceFile>)> {
     let name = &extension.target.name.text;
     let side_and_selector = (extension.method.is_class, &*extension.method.head.selector);
     let key = Key::method(name, side_and_selector.0, side_and_selector.1);
@@ -344,8 +343,7 @@ fn replacement(
         return None;
     }
     let source = extension_source(&file.text, extension);
-    let new_file = with_change(old_file, &key, Change::Put(&source))?;
-    table.declare(&new_file);
+    let new_file = table.take(with_change(table, old_file, &key, Change::Put(&source))?);
     let callers = old.map_or_else(Vec::new, |old| direct_callers(class, old));
     let new_class = class_of(&new_file, name)?;
     let new = method_of(new_class, side_and_selector.0, side_and_selector.1)?;
@@ -372,7 +370,7 @@ fn replacement_elsewhere(
     extension: &ast::Extension,
     elsewhere: &SourceFile,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Option<(Vec<CompiledModule>, SourceFile)> {
+) -> Option<(Vec<CompiledModule>, Arc<SourceFile>)> {
     let key = Key::method(
         &extension.target.name.text,
         extension.method.is_class,
@@ -384,14 +382,12 @@ fn replacement_elsewhere(
         &extension.method.head.selector,
         &extension_source(&file.text, extension),
     );
-    let new_file = with_change(elsewhere, &key, Change::Put(&source))?;
-    table.declare(&new_file);
+    let new_file = table.take(with_change(table, elsewhere, &key, Change::Put(&source))?);
     // What is wrong with the method is told where it was typed.
     let typed = LineIndex::new(&file.text);
     Module::new(table, file, &typed, diagnostics).extensions(&[extension]);
-    let (resolved, _) = packages::resolve(&new_file, table);
     let lines = LineIndex::new(&new_file.text);
-    let modules = definitions(&resolved, table, &lines, &[], &mut Vec::new());
+    let modules = definitions(&new_file, table, &lines, &[], &mut Vec::new());
     Some((modules, new_file))
 }
 

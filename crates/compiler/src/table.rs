@@ -108,6 +108,8 @@ struct Tables {
     protocols: FxHashMap<EcoString, ProtocolEntry>,
     aliases: FxHashMap<EcoString, AliasEntry>,
     extensions: FxHashMap<(EcoString, bool, EcoString), Vec<ExtensionEntry>>,
+    /// The files that extend classes or did, by package and path.
+    extending: FxHashSet<(Option<EcoString>, EcoString)>,
     /// Files to which methods belong that nothing declares now.
     homes: FxHashMap<(EcoString, bool, EcoString), Arc<SourceFile>>,
     /// Selectors that classes outside the library define on the instance side, and how often.
@@ -235,10 +237,17 @@ impl ClassTable {
         // What is wrong with its names is told when the file is compiled.
         let (file, _) = crate::packages::resolve_own(file, self);
         let source = Arc::new(file);
+        self.put(&source);
+        source
+    }
+
+    /// The same for a file whose names are resolved, as the table kept it before.
+    pub fn put(&mut self, source: &Arc<SourceFile>) {
         let file = source.as_ref();
         let tables = Arc::make_mut(&mut self.tables);
         tables.subclasses = OnceLock::new();
-        if file.origin != Origin::Session {
+        let place = (file.package.clone(), file.path.clone());
+        if file.origin != Origin::Session && tables.extending.contains(&place) {
             // A file that is declared again stands for all it had.
             let is_same = |entry: &ExtensionEntry| is_same_file(&entry.source, file);
             tables.extensions.retain(|_, entries| {
@@ -248,7 +257,7 @@ impl ClassTable {
         }
         for (index, item) in file.unit.items.iter().enumerate() {
             match item {
-                ast::Item::Class(class) => declare_class(tables, &source, index, class),
+                ast::Item::Class(class) => declare_class(tables, source, index, class),
                 ast::Item::Protocol(protocol) if is_taken(tables, file, protocol) => {}
                 ast::Item::Protocol(protocol) => {
                     let module = file.module_of_protocol(protocol);
@@ -259,7 +268,7 @@ impl ClassTable {
                             path: file.path.clone(),
                             span: protocol.name.span,
                             extending: protocol.extending.as_ref().map(|name| name.text.clone()),
-                            declared: (Arc::clone(&source), index),
+                            declared: (Arc::clone(source), index),
                             required: protocol
                                 .signatures
                                 .iter()
@@ -276,13 +285,14 @@ impl ClassTable {
                         method.is_class,
                         method.head.selector.clone(),
                     );
+                    tables.extending.insert(place.clone());
                     let entries = tables.extensions.entry(key).or_default();
                     entries.retain(|entry| entry.source.path != file.path || entry.span != extension.span);
                     entries.push(ExtensionEntry {
                         span: extension.span,
                         item: index,
                         is_internal: method.is_internal,
-                        source: Arc::clone(&source),
+                        source: Arc::clone(source),
                     });
                     if file.origin != Origin::Library && !method.is_class {
                         let key = Key::user(&method.head.selector);
@@ -292,7 +302,6 @@ impl ClassTable {
                 ast::Item::Statement(_) => {}
             }
         }
-        source
     }
 
     /// Add a class that the running image has but no source text declares.
@@ -371,8 +380,14 @@ impl ClassTable {
     }
 
     /// The text a class was declared in; none for the library.
-    pub fn source_of(&self, class: &str) -> Option<SourceFile> {
-        self.class(class)?.source.as_deref().cloned()
+    pub fn source_of(&self, class: &str) -> Option<&SourceFile> {
+        self.class(class)?.source.as_deref()
+    }
+
+    /// Whether the trees of the table have the names that stand in their texts.
+    pub fn has_names_of_texts(&self) -> bool {
+        let mut packages = self.packages().into_iter();
+        packages.all(|packages| packages.shared_names().next().is_none())
     }
 
     /// The names of all classes, in no order.
@@ -448,13 +463,13 @@ impl ClassTable {
     }
 
     /// The file in which a method stands that extends a class, or to which it belongs; none for one that a session made.
-    pub fn extension_file(&self, class: &str, is_class: bool, selector: &str) -> Option<&SourceFile> {
+    pub fn extension_file(&self, class: &str, is_class: bool, selector: &str) -> Option<&Arc<SourceFile>> {
         let entries = self.extensions(class, is_class, selector).iter().rev();
-        let mut sources = entries.map(|entry| entry.source.as_ref());
+        let mut sources = entries.map(|entry| &entry.source);
         let key = || (EcoString::from(class), is_class, EcoString::from(selector));
         sources
             .find(|source| source.origin != Origin::Session)
-            .or_else(|| self.tables.homes.get(&key()).map(Arc::as_ref))
+            .or_else(|| self.tables.homes.get(&key()))
     }
 
     /// Methods that were taken out of files which extended classes with them belong there if they come back. These are

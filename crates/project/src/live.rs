@@ -1,5 +1,7 @@
 //! The compiler as a running node asks for it: one method, one class, one file again.
 
+use std::sync::Arc;
+
 use beamtalk_compiler::{
     ClassTable, CompiledModule, SourceFile, compile_file, compile_method, remove_method,
 };
@@ -78,7 +80,7 @@ impl LiveCompiler {
     fn accept(
         &mut self,
         modules: Vec<CompiledModule>,
-        changed: Vec<SourceFile>,
+        changed: Vec<Arc<SourceFile>>,
         diagnostics: &[Diagnostic],
     ) -> Result<Vec<CompiledModule>, String> {
         let errors = errors(diagnostics);
@@ -86,7 +88,7 @@ impl LiveCompiler {
             return Err(errors);
         }
         for file in &changed {
-            self.table.declare(file);
+            self.table.put(file);
         }
         Ok(modules)
     }
@@ -107,7 +109,10 @@ impl LiveCompiler {
         let file = SourceFile {
             text: EcoString::from(text),
             unit: parse.unit,
-            ..known
+            path: known.path.clone(),
+            package: known.package.clone(),
+            module: known.module.clone(),
+            origin: known.origin,
         };
         let mut table = self.table.clone();
         table.declare(&file);

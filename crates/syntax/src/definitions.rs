@@ -8,18 +8,19 @@ mod edit;
 mod lines;
 mod source;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use ecow::EcoString;
 
 use crate::Parse;
-use crate::ast::{Class, Extension, Item, Method};
+use crate::ast::{Class, Extension, Item, Method, Unit};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::layout;
 use crate::span::Span;
 use lines::{doc_start, line_start};
 
-pub use edit::{Change, Edit, Fault, edit};
+pub use edit::{Change, Edit, Fault, edit, edit_tree};
 pub use source::{Definition as MethodDefinition, as_extension, method_definition, method_source, signature};
 
 /// What a definition is known by.
@@ -102,16 +103,26 @@ pub struct Piece<'a> {
 #[derive(Clone, Debug)]
 pub struct Outline<'a> {
     text: &'a str,
-    parse: Parse,
+    unit: Cow<'a, Unit>,
+    diagnostics: Vec<Diagnostic>,
     /// In the order of the text. The slots of a class that follow a method are further places of its header.
     places: Vec<(Key, Range<usize>)>,
 }
 
 impl<'a> Outline<'a> {
     pub fn new(text: &'a str, dialect: Dialect) -> Self {
-        let parse = dialect.parse(text);
+        let Parse { unit, diagnostics } = dialect.parse(text);
+        Self::with(text, Cow::Owned(unit), diagnostics)
+    }
+
+    /// The same for a text whose tree is there. What is wrong with the text is not known.
+    pub fn of_tree(text: &'a str, unit: &'a Unit) -> Self {
+        Self::with(text, Cow::Borrowed(unit), Vec::new())
+    }
+
+    fn with(text: &'a str, unit: Cow<'a, Unit>, diagnostics: Vec<Diagnostic>) -> Self {
         let mut places = Vec::new();
-        for item in &parse.unit.items {
+        for item in &unit.items {
             match item {
                 Item::Class(class) => class_places(text, class, &mut places),
                 Item::Extension(extension) => places.push((
@@ -122,7 +133,12 @@ impl<'a> Outline<'a> {
             }
         }
         places.sort_by_key(|(_, range)| range.start);
-        Self { text, parse, places }
+        Self {
+            text,
+            unit,
+            diagnostics,
+            places,
+        }
     }
 
     pub fn of_file(text: &'a str) -> Self {
@@ -131,7 +147,7 @@ impl<'a> Outline<'a> {
 
     /// The first thing that is wrong with the text.
     pub fn error(&self) -> Option<&Diagnostic> {
-        let mut found = self.parse.diagnostics.iter();
+        let mut found = self.diagnostics.iter();
         found.find(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
@@ -140,7 +156,7 @@ impl<'a> Outline<'a> {
     }
 
     pub fn classes(&self) -> impl Iterator<Item = &Class> {
-        self.parse.unit.items.iter().filter_map(|item| match item {
+        self.unit.items.iter().filter_map(|item| match item {
             Item::Class(class) => Some(class),
             _ => None,
         })
@@ -205,9 +221,18 @@ impl<'a> Outline<'a> {
         pieces
     }
 
+    /// Whether it has a definition already: putting it in would change nothing.
+    fn says(&self, key: &Key, source: &str) -> bool {
+        let wanted = Edit {
+            key,
+            change: Change::Put(source),
+        };
+        self.keys().any(|one| one == key) && self.with_edits(&[wanted]).is_ok_and(|new| new == self.text)
+    }
+
     /// Whether there is something beside a class and its methods.
     pub fn has_more_than(&self, class: &str) -> bool {
-        self.parse.unit.items.iter().any(|item| match item {
+        self.unit.items.iter().any(|item| match item {
             Item::Class(found) => found.name.text != class,
             Item::Extension(extension) => extension.target.name.text != class,
             Item::Protocol(_) | Item::TypeAlias(_) | Item::Statement(_) => true,
@@ -242,6 +267,21 @@ pub enum Subject {
 
 /// What the one definition of a text that [`split`] made is about.
 pub fn subject(text: &str) -> Option<Subject> {
+    // The first line of a class names it: its methods need not be read.
+    let mut lines = text.lines();
+    let first = lines.find(|line| !line.trim().is_empty() && !line.trim_start().starts_with("//"))?;
+    match first_subject(first) {
+        Some(
+            class @ Subject::Definition(Key {
+                member: Member::Header,
+                ..
+            }),
+        ) => Some(class),
+        _ => first_subject(text),
+    }
+}
+
+fn first_subject(text: &str) -> Option<Subject> {
     crate::parse_input(text)
         .unit
         .items
@@ -295,7 +335,7 @@ pub fn replace_class(text: &str, dialect: Dialect, class: &str, source: &str) ->
 /// The text without a class and without methods of it that stand elsewhere.
 pub fn remove_class(text: &str, class: &str) -> String {
     let outline = Outline::of_file(text);
-    let spans = outline.parse.unit.items.iter().filter_map(|item| match item {
+    let spans = outline.unit.items.iter().filter_map(|item| match item {
         Item::Class(found) if found.name.text == class => Some(found.span),
         Item::Extension(extension) if extension.target.name.text == class => Some(extension.span),
         _ => None,
@@ -318,7 +358,7 @@ pub fn class_changes(class: &str, base: &str, new: &str) -> Vec<(Key, Option<Str
         let Some(source) = after.commented_source_of(&key) else {
             continue;
         };
-        if before.text_of(&key).is_none() || !says(base, &key, &source) {
+        if !before.says(&key, &source) {
             changes.push((key, Some(source)));
         }
     }
@@ -332,12 +372,7 @@ pub fn class_changes(class: &str, base: &str, new: &str) -> Vec<(Key, Option<Str
 
 /// Whether a text has a definition already: putting it in would change nothing.
 pub fn says(text: &str, key: &Key, source: &str) -> bool {
-    let wanted = Edit {
-        key,
-        change: Change::Put(source),
-    };
-    Outline::of_file(text).text_of(key).is_some()
-        && edit(text, Dialect::File, &[wanted]).is_ok_and(|new| new == text)
+    Outline::of_file(text).says(key, source)
 }
 
 fn class_places(text: &str, class: &Class, places: &mut Vec<(Key, Range<usize>)>) {

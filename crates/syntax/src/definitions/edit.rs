@@ -5,8 +5,9 @@ use std::ops::Range;
 use super::lines::{apply, comment_end, doc_start, in_newlines_of, line_end, line_prefix, removal};
 use super::source::{Parts, parts};
 use super::{Dialect, Key, Member, Outline, documented, range, slice};
-use crate::ast::{Class, Item, Method, Slot};
-use crate::diagnostic::Severity;
+use crate::Parse;
+use crate::ast::{Class, Item, Method, Slot, Unit};
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::layout::{as_member, same_method};
 use crate::span::Span;
 
@@ -44,48 +45,69 @@ struct Place<'a> {
 /// Apply all edits to the text. A fault comes with the index of its edit.
 pub fn edit(text: &str, dialect: Dialect, edits: &[Edit]) -> Result<String, (usize, Fault)> {
     let outline = Outline::new(text, dialect);
-    let mut pieces: Pieces = Vec::new();
-    // What belongs to a header comes before what is added behind it.
-    let is_header = |edit: &Edit| edit.key.member == Member::Header;
-    let mut order: Vec<usize> = (0..edits.len()).collect();
-    order.sort_by_key(|index| !edits.get(*index).is_some_and(is_header));
-    for index in order {
-        let Some(edit) = edits.get(index) else { continue };
-        let class = outline.class(&edit.key.class);
-        match (&edit.key.member, edit.change) {
-            (Member::Header, Change::Put(source)) => {
-                let class = class.ok_or((index, Fault::NoClass))?;
-                header(text, class, source, &mut pieces).ok_or((index, Fault::Unplaceable))?;
-            }
-            (Member::Header, Change::Remove) => return Err((index, Fault::Unplaceable)),
-            (Member::Method { is_class, selector }, change) => match (change, locate(&outline, edit.key)) {
-                (Change::Put(source), Some(place)) => {
-                    pieces.push(replacement(text, &parts(selector, *is_class, source), &place));
-                }
-                (Change::Remove, Some(place)) => {
-                    pieces.push((removal(text, documented(text, place.whole)), String::new()));
-                }
-                (Change::Remove, None) => {}
-                (Change::Put(source), None) => {
-                    let parts = parts(selector, *is_class, source);
-                    pieces.push(match (class, &parts.target) {
-                        (Some(class), _) => addition(text, class, *is_class, &parts, edits),
-                        (None, Some(target)) => added_extension(text, target, &parts),
-                        (None, None) => return Err((index, Fault::NoClass)),
-                    });
-                }
-            },
-        }
-    }
-    let new_text = apply(text, pieces);
+    let new_text = outline.with_edits(edits)?;
     if new_text != text {
         check(&outline, &new_text, dialect, edits)?;
     }
     Ok(new_text)
 }
 
+/// The same for a text whose tree is there, with what the new text reads as.
+pub fn edit_tree(
+    text: &str,
+    unit: &Unit,
+    dialect: Dialect,
+    edits: &[Edit],
+) -> Result<(String, Parse), (usize, Fault)> {
+    let outline = Outline::of_tree(text, unit);
+    let new_text = outline.with_edits(edits)?;
+    let parse = check(&outline, &new_text, dialect, edits)?;
+    Ok((new_text, parse))
+}
+
+impl Outline<'_> {
+    /// The text with all edits applied, whatever it says then.
+    pub(super) fn with_edits(&self, edits: &[Edit]) -> Result<String, (usize, Fault)> {
+        let text = self.text;
+        let mut pieces: Pieces = Vec::new();
+        // What belongs to a header comes before what is added behind it.
+        let is_header = |edit: &Edit| edit.key.member == Member::Header;
+        let mut order: Vec<usize> = (0..edits.len()).collect();
+        order.sort_by_key(|index| !edits.get(*index).is_some_and(is_header));
+        for index in order {
+            let Some(edit) = edits.get(index) else { continue };
+            let class = self.class(&edit.key.class);
+            match (&edit.key.member, edit.change) {
+                (Member::Header, Change::Put(source)) => {
+                    let class = class.ok_or((index, Fault::NoClass))?;
+                    header(text, class, source, &mut pieces).ok_or((index, Fault::Unplaceable))?;
+                }
+                (Member::Header, Change::Remove) => return Err((index, Fault::Unplaceable)),
+                (Member::Method { is_class, selector }, change) => match (change, locate(self, edit.key)) {
+                    (Change::Put(source), Some(place)) => {
+                        pieces.push(replacement(text, &parts(selector, *is_class, source), &place));
+                    }
+                    (Change::Remove, Some(place)) => {
+                        pieces.push((removal(text, documented(text, place.whole)), String::new()));
+                    }
+                    (Change::Remove, None) => {}
+                    (Change::Put(source), None) => {
+                        let parts = parts(selector, *is_class, source);
+                        pieces.push(match (class, &parts.target) {
+                            (Some(class), _) => addition(text, class, *is_class, &parts, edits),
+                            (None, Some(target)) => added_extension(text, target, &parts),
+                            (None, None) => return Err((index, Fault::NoClass)),
+                        });
+                    }
+                },
+            }
+        }
+        Ok(apply(text, pieces))
+    }
+}
+
 fn locate<'a>(outline: &'a Outline, key: &Key) -> Option<Place<'a>> {
-    outline.parse.unit.items.iter().find_map(|item| match item {
+    outline.unit.items.iter().find_map(|item| match item {
         Item::Class(class) if class.name.text == key.class => {
             let method = class
                 .methods
@@ -175,6 +197,9 @@ fn added_extension(text: &str, target: &str, parts: &Parts) -> (Range<usize>, St
 
 /// Comments above a method that the text does not have right there.
 fn new_comments<'a>(text: &str, at: usize, comments: &'a str) -> &'a str {
+    if comments.is_empty() {
+        return comments;
+    }
     let above: Vec<&str> = text
         .get(..at)
         .unwrap_or_default()
@@ -310,13 +335,15 @@ fn kept_comment(text: &str, end: usize, is_replaced: bool) -> usize {
 }
 
 /// The new text must say what was asked for, be as readable as before, and have every other definition as it was.
-fn check(old: &Outline, new_text: &str, dialect: Dialect, edits: &[Edit]) -> Result<(), (usize, Fault)> {
+/// Answers what it reads as.
+fn check(old: &Outline, new_text: &str, dialect: Dialect, edits: &[Edit]) -> Result<Parse, (usize, Fault)> {
     let new = Outline::new(new_text, dialect);
-    let errors = |outline: &Outline| {
-        let found = outline.parse.diagnostics.iter();
-        found.filter(|found| found.severity == Severity::Error).count()
+    let errors = |found: &[Diagnostic]| {
+        let errors = found.iter().filter(|found| found.severity == Severity::Error);
+        errors.count()
     };
-    let is_worse = errors(&new) > errors(old);
+    let now = errors(&new.diagnostics);
+    let is_worse = now > 0 && now > errors(&dialect.parse(old.text).diagnostics);
     for (index, edit) in edits.iter().enumerate() {
         let is_right = match (&edit.key.member, edit.change) {
             (Member::Header, Change::Put(source)) => has_header(&new, &edit.key.class, source),
@@ -338,15 +365,24 @@ fn check(old: &Outline, new_text: &str, dialect: Dialect, edits: &[Edit]) -> Res
         }
     }
     let is_edited = |key: &Key| edits.iter().any(|edit| edit.key == key);
-    let others = |outline: &Outline| -> Vec<(Key, Option<String>)> {
-        let keys = outline.keys().filter(|key| !is_edited(key));
-        keys.map(|key| (key.clone(), outline.text_of(key))).collect()
-    };
-    if others(old) == others(&new) {
-        Ok(())
+    let is_same = others(old, is_edited).eq(others(&new, is_edited));
+    if is_same {
+        Ok(Parse {
+            unit: new.unit.into_owned(),
+            diagnostics: new.diagnostics,
+        })
     } else {
         Err((0, Fault::Unplaceable))
     }
+}
+
+/// The definitions that no edit is about, in the order of the text.
+fn others<'a>(
+    outline: &'a Outline,
+    is_edited: impl Fn(&Key) -> bool,
+) -> impl Iterator<Item = (&'a Key, &'a str)> {
+    let places = outline.places.iter().filter(move |(key, _)| !is_edited(key));
+    places.map(|(key, place)| (key, slice(outline.text, place)))
 }
 
 /// Whether a class has the header line and the slots of a source.

@@ -3,7 +3,8 @@ use proptest::prelude::*;
 use std::path::Path;
 
 use super::{
-    Change, Dialect, Edit, Fault, Key, Outline, as_extension, class_changes, join, remove_class, says,
+    Change, Dialect, Edit, Fault, Key, Outline, Subject, as_extension, class_changes, edit_tree, join,
+    remove_class, says, subject,
 };
 use crate::layout::same_method;
 
@@ -422,4 +423,39 @@ proptest! {
         prop_assert!(same_method(code, &source), "{}", new);
         prop_assert_eq!(splice(&new, &[put("isOn", &again)]).unwrap(), new);
     }
+}
+
+/// A tree that is there is as good as the text: the same text comes of it, with the tree that reading it gives.
+#[test]
+fn an_edit_of_a_tree_is_an_edit_of_its_text() {
+    let key = Key::method("Lamp", INSTANCE, "isOn");
+    let unit = crate::parse_file(LAMP).unit;
+    for change in [Change::Put("isOn => 3"), Change::Put("isOn =>"), Change::Remove] {
+        let edits = [Edit { key: &key, change }];
+        let by_text = super::edit(LAMP, Dialect::File, &edits);
+        let by_tree = edit_tree(LAMP, &unit, Dialect::File, &edits);
+        assert_eq!(by_tree.as_ref().map(|(text, _)| text), by_text.as_ref());
+        if let Ok((text, parse)) = by_tree {
+            let read = crate::parse_file(&text).unit;
+            assert_eq!(format!("{:?}", parse.unit), format!("{read:?}"));
+        }
+    }
+}
+
+#[test]
+fn a_definition_is_known_by_its_beginning() {
+    let header = |class: &str| Some(Subject::Definition(Key::header(class)));
+    assert_eq!(subject(LAMP), header("Lamp"));
+    let documented = "// A comment.\n/// About it.\nsealed Value subclass: Point\n  field: x = 0\n  x => 1\n";
+    assert_eq!(subject(documented), header("Point"));
+    let method = Subject::Definition(Key::method("Lamp", CLASS, "new:"));
+    assert_eq!(
+        subject("/// About it.\nLamp class >> new: x =>\n  x\n"),
+        Some(method)
+    );
+    assert_eq!(
+        subject("type Length = Integer\n"),
+        Some(Subject::TypeName("Length".into()))
+    );
+    assert_eq!(subject("\n// Nothing.\n"), None);
 }

@@ -55,6 +55,8 @@ pub(super) struct Held {
     files: BTreeMap<(Option<String>, String), (SourceText, Found)>,
     /// Names mean different things in different packages; keys do not tell them apart.
     are_names_shared: bool,
+    /// Somebody asked for findings since the files were told.
+    is_looked_at: bool,
     /// How many files were looked at, for tests.
     pub(super) looks: usize,
 }
@@ -62,6 +64,7 @@ pub(super) struct Held {
 impl Held {
     pub(super) fn forget(&mut self) {
         self.files.clear();
+        self.is_looked_at = false;
     }
 
     pub(super) fn set_shared(&mut self, are_names_shared: bool) {
@@ -70,11 +73,7 @@ impl Held {
 
     /// The image has this text now.
     pub(super) fn put(&mut self, text: &SourceText, file: &SourceFile) {
-        let is_looked_at = self
-            .files
-            .values()
-            .any(|(_, found)| matches!(found, Found::Fresh(_)));
-        if is_looked_at {
+        if self.is_looked_at {
             let changed = self.changed(text, file);
             self.mark(&changed);
         }
@@ -112,6 +111,7 @@ impl Held {
         names: &[FileName],
         installed: &[SourceText],
     ) -> Vec<(&SourceText, Looked)> {
+        self.is_looked_at = true;
         let mut table = table.clone();
         let mut changed = Vec::new();
         for text in installed {

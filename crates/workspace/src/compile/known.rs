@@ -80,12 +80,14 @@ impl Known {
                 }
             } else {
                 let file = self.files.entry(key(&text)).or_default();
-                // A definition that a file has is no longer the session's.
-                let outline = Outline::of_file(&text.text);
-                let own: Vec<Subject> = outline
-                    .keys()
-                    .map(|key| Subject::Definition(key.clone()))
-                    .collect();
+                // A definition that a file has is no longer the session's. Where sessions have none, files need not be read.
+                let own: Vec<Subject> = if self.session.is_empty() {
+                    Vec::new()
+                } else {
+                    let outline = Outline::of_file(&text.text);
+                    let keys = outline.keys();
+                    keys.map(|key| Subject::Definition(key.clone())).collect()
+                };
                 file.image = Some((self.moment, text));
                 self.forget_session(|subject| own.contains(subject));
             }
@@ -257,6 +259,8 @@ impl Known {
         let from = if reset { 0 } else { told.moment };
         let files = self.files.values().filter_map(|file| file.image.as_ref());
         let all = files.chain(self.session.values());
+        // Usually nothing is new, and a project may have thousands of files.
+        let all = (from < self.moment).then_some(all).into_iter().flatten();
         let mut missing: Vec<&(u64, SourceText)> = all.filter(|(moment, _)| *moment > from).collect();
         missing.sort_unstable_by_key(|(moment, _)| *moment);
         let knowledge = Knowledge {

@@ -19,13 +19,16 @@ pub(super) fn redefined_files(table: &ClassTable, input: &SourceFile) -> Vec<Sou
             continue;
         };
         let earlier = files.iter().position(|file| file.module == known.module);
-        let known = earlier.map_or(known, |at| files.swap_remove(at));
-        if let Some(text) = replace_class(&known.text, Dialect::File, name, class_source(&input.text, class))
-        {
+        let earlier = earlier.map(|at| files.swap_remove(at));
+        let before = earlier.as_ref().map_or(&known.text, |file| &file.text);
+        if let Some(text) = replace_class(before, Dialect::File, name, class_source(&input.text, class)) {
             files.push(SourceFile {
                 unit: beamtalk_syntax::parse_file(&text).unit,
                 text: text.into(),
-                ..known
+                path: known.path.clone(),
+                package: known.package.clone(),
+                module: known.module.clone(),
+                origin: known.origin,
             });
         }
     }

@@ -3,6 +3,7 @@
 //! It holds nothing but a copy of what the daemon told it about classes.
 
 use std::io::{BufReader, Read, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use beamtalk_compiler::complete::{self, Binding};
@@ -45,6 +46,8 @@ pub fn run(input: impl Read, mut output: impl Write) -> std::io::Result<()> {
     let mut table = library.clone();
     let mut packages = Packages::default();
     let mut held = Held::default();
+    // What the last job made of texts: usually the next one begins with them.
+    let mut made: Vec<Arc<SourceFile>> = Vec::new();
     while let Some(frame) = frame::read(&mut input)? {
         let (json, _) = frame::decode(&frame)?;
         let order: Order = serde_json::from_slice(json)?;
@@ -59,15 +62,23 @@ pub fn run(input: impl Read, mut output: impl Write) -> std::io::Result<()> {
             held.forget();
         }
         let told = &order.knowledge.declare;
-        let files: Vec<SourceFile> = told.iter().map(|text| parse(text).0).collect();
-        if !order.knowledge.packages.is_empty() && !files.is_empty() {
-            files.iter().for_each(|file| packages.declare(file));
-            held.set_shared(packages.shared_names().next().is_some());
-            table.set_packages(packages.clone());
-        }
-        for (text, file) in told.iter().zip(files) {
-            held.put(text, &file);
-            table.take(file);
+        let is_made = !order.knowledge.reset && is_same(told, &made);
+        if is_made {
+            for (text, file) in told.iter().zip(&made) {
+                held.put(text, file);
+                table.put(file);
+            }
+        } else {
+            let files: Vec<SourceFile> = told.iter().map(|text| parse(text).0).collect();
+            if !order.knowledge.packages.is_empty() && !files.is_empty() {
+                files.iter().for_each(|file| packages.declare(file));
+                held.set_shared(packages.shared_names().next().is_some());
+                table.set_packages(packages.clone());
+            }
+            for (text, file) in told.iter().zip(files) {
+                held.put(text, &file);
+                table.take(file);
+            }
         }
         table.set_homes(order.knowledge.homes.iter().map(|home| {
             let (class, selector) = (EcoString::from(&home.class), EcoString::from(&home.selector));
@@ -81,12 +92,22 @@ pub fn run(input: impl Read, mut output: impl Write) -> std::io::Result<()> {
             held: &mut held,
             outcome: Outcome::default(),
             blobs: Vec::new(),
+            made: Vec::new(),
         };
         answer.perform(&order.job);
-        let Answer { outcome, blobs, .. } = answer;
+        let outcome = answer.outcome;
+        let blobs = answer.blobs;
+        made = answer.made;
         frame::write(&mut output, &serde_json::to_vec(&outcome)?, &blobs)?;
     }
     Ok(())
+}
+
+/// Whether these are the texts of these files. A file that was made of another by changing a method declares the names
+/// that the other declared, so what names mean is still the same.
+fn is_same(texts: &[SourceText], files: &[Arc<SourceFile>]) -> bool {
+    let is_one = |(text, file): (&SourceText, &Arc<SourceFile>)| *text == source_text(file);
+    texts.len() == files.len() && texts.iter().zip(files).all(is_one)
 }
 
 fn packages_of(all: &[PackageUse]) -> Packages {
@@ -174,6 +195,8 @@ struct Answer<'a> {
     held: &'a mut Held,
     outcome: Outcome,
     blobs: Vec<Vec<u8>>,
+    /// Texts with a method changed, as trees.
+    made: Vec<Arc<SourceFile>>,
 }
 
 impl Answer<'_> {
@@ -199,7 +222,7 @@ impl Answer<'_> {
                     let definition = self.method_definition(class, *is_class_side, selector, source);
                     self.outcome.definitions.push(definition);
                     self.modules(compiled.modules);
-                    self.declares(&compiled.changed);
+                    self.declares_made(compiled.changed);
                 }
             }
             Job::RemoveMethod {
@@ -213,7 +236,7 @@ impl Answer<'_> {
                     let definition = self.method_definition(class, *is_class_side, selector, "");
                     self.outcome.definitions.push(definition);
                     self.modules(compiled.modules);
-                    self.declares(&compiled.changed);
+                    self.declares_made(compiled.changed);
                 }
             }
             Job::Files { files } => self.files(files),
@@ -274,7 +297,7 @@ impl Answer<'_> {
             }
             self.declares_input(&rest, &compiled.replaced);
         }
-        self.declares(&compiled.changed);
+        self.declares_made(compiled.changed);
         self.outcome.assigns = compiled.assigns.iter().map(ToString::to_string).collect();
         self.modules(compiled.modules);
         if trace && compiled.expression.is_some() {
@@ -339,8 +362,8 @@ impl Answer<'_> {
                         is_class_side: false,
                         source: class_source(&file.text, class).to_owned(),
                         previous: self.class_text(&class.name.text),
-                        file: known.as_ref().map(|known| known.path.to_string()),
-                        package: known.and_then(|known| known.package.map(Into::into)),
+                        file: known.map(|known| known.path.to_string()),
+                        package: known.and_then(|known| known.package.as_ref().map(Into::into)),
                         is_whole_file: false,
                     });
                 }
@@ -359,14 +382,14 @@ impl Answer<'_> {
     }
 
     /// The file of a class that has one.
-    fn file_of(&self, class: &str) -> Option<SourceFile> {
+    fn file_of(&self, class: &str) -> Option<&SourceFile> {
         let known = self.table.source_of(class)?;
         (known.origin != Origin::Session).then_some(known)
     }
 
     fn class_text(&self, class: &str) -> Option<String> {
         let source = self.table.source_of(class)?;
-        let found = class_in(&source, class)?;
+        let found = class_in(source, class)?;
         Some(class_source(&source.text, found).to_owned())
     }
 
@@ -381,7 +404,7 @@ impl Answer<'_> {
         let own = self
             .table
             .source_of(class)
-            .and_then(|known| source_in(&known, &key))
+            .and_then(|known| source_in(self.table, known, &key))
             // One that stands beside the class in its file is an extension like one in another file.
             .filter(|source| definitions::method_source(source) == *source);
         let elsewhere = self
@@ -588,6 +611,13 @@ impl Answer<'_> {
         self.outcome.declares.extend(files.iter().map(source_text));
     }
 
+    fn declares_made(&mut self, files: Vec<Arc<SourceFile>>) {
+        self.outcome
+            .declares
+            .extend(files.iter().map(|file| source_text(file)));
+        self.made = files;
+    }
+
     fn blob(&mut self, bytes: Vec<u8>) -> Blob {
         self.blobs.push(bytes);
         Blob(self.blobs.len() - 1)
@@ -595,7 +625,10 @@ impl Answer<'_> {
 }
 
 /// The source of a definition in a text of the table.
-fn source_in(file: &SourceFile, key: &Key) -> Option<String> {
+fn source_in(table: &ClassTable, file: &SourceFile, key: &Key) -> Option<String> {
+    if table.has_names_of_texts() {
+        return Outline::of_tree(&file.text, &file.unit).source_of(key);
+    }
     let dialect = if file.origin == Origin::Session {
         definitions::Dialect::Input
     } else {
@@ -634,3 +667,6 @@ fn session_text(code: &str, path: Option<&str>) -> SourceText {
 fn names(names: &[String]) -> Vec<EcoString> {
     names.iter().map(EcoString::from).collect()
 }
+
+#[cfg(test)]
+mod tests;

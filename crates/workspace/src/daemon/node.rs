@@ -32,6 +32,8 @@ use crate::workspace::Workspace;
 
 /// How often the memory the system has given to the node is looked at.
 const MEMORY_CHECK: Duration = Duration::from_millis(500);
+/// The same while it is far from its limit.
+const RARE_MEMORY_CHECK: Duration = Duration::from_secs(2);
 /// How often in a row it is too much; the node needs a few seconds to act by itself.
 const MEMORY_CHECKS: u32 = 12;
 /// Questions of the image that are worked on at a time; more are refused.
@@ -218,9 +220,12 @@ async fn outgrown(workspace: &Workspace, link: &NodeLink) -> u64 {
     let bearable = limit + limit / 4;
     let calm = || Patience::new(MEMORY_CHECKS, MEMORY_CHECK);
     let mut patience = calm();
+    let mut pause = MEMORY_CHECK;
     loop {
-        sleep(MEMORY_CHECK).await;
+        sleep(pause).await;
         let resident = memory::resident(link.pid()).unwrap_or(0);
+        let is_far = resident < limit / 4;
+        pause = if is_far { RARE_MEMORY_CHECK } else { MEMORY_CHECK };
         if resident <= bearable {
             patience = calm();
         } else if patience.is_over(link.pid()) || memory::is_scarce() {
