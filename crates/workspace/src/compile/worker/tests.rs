@@ -39,7 +39,7 @@ fn answers(orders: &[Vec<u8>]) -> Vec<(Outcome, Vec<Vec<u8>>)> {
 #[test]
 fn a_worker_goes_on_with_the_tree_it_made() {
     let lamp = vec![session_text(LAMP, None)];
-    let first = order(lamp.clone(), "Lamp >> third => 33");
+    let first = order(lamp, "Lamp >> third => 33");
     let changed = answers(std::slice::from_ref(&first))[0].0.declares.clone();
     assert!(
         changed.len() == 1 && changed[0].text.contains("third => 33"),
