@@ -339,7 +339,7 @@ impl<'s> Parser<'s> {
             };
             let (kind, span) = (comment.kind, comment.span);
             let gap = Span::new(span.end, below).text(self.source);
-            let is_own_line = self.starts_line(span.start);
+            let is_own_line = starts_line(self.source, span.start);
             if kind != CommentKind::Doc || gap.matches('\n').count() != 1 || !is_own_line {
                 break;
             }
@@ -356,13 +356,6 @@ impl<'s> Parser<'s> {
         }
         lines.reverse();
         Some(lines.join("\n").into())
-    }
-
-    /// Is there nothing but white space and separators before this offset on its line?
-    fn starts_line(&self, offset: u32) -> bool {
-        let before = self.source.get(..offset as usize).unwrap_or("");
-        let gap = before.trim_end_matches([' ', '\t', '.', '\u{feff}']);
-        gap.is_empty() || gap.ends_with('\n')
     }
 
     /// One warning for each block of doc comment lines that documents nothing.
@@ -388,6 +381,13 @@ impl<'s> Parser<'s> {
             self.diagnostics.push(detached_doc(open));
         }
     }
+}
+
+/// Is there nothing but white space and separators before this offset on its line?
+pub(crate) fn starts_line(source: &str, offset: u32) -> bool {
+    let before = source.get(..offset as usize).unwrap_or("");
+    let gap = before.trim_end_matches([' ', '\t', '.', '\u{feff}']);
+    gap.is_empty() || gap.ends_with('\n')
 }
 
 fn detached_doc(span: Span) -> Diagnostic {

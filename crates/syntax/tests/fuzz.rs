@@ -32,6 +32,8 @@ fn broken_sources_are_read_and_formatting_keeps_what_they_say() {
         "x := $\\\n",
         "Protocol define: P\n  a\n\n  /// es\n\n\nN slow\n",
         "Object subclass: P\n  a => 1\n\n  /// es\n\n\nN slow\n",
+        "Object subclass: A\n . /// es\nObject subclass: B\n",
+        "Object subclass: A\n  a => 1. /// es\nObject subclass: B\n",
     ];
     seeds.extend(found.map(|text| text.as_bytes().to_vec()));
     mutate::each_mutation(&seeds, 4_000, |bytes| {

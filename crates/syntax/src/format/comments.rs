@@ -4,6 +4,7 @@ use super::Formatter;
 use super::document::{Document, VerbatimLine, concat, text};
 use crate::ast::{Comment, CommentKind, Unit};
 use crate::lexer::lex;
+use crate::parser::starts_line;
 use crate::span::Span;
 use crate::token::TokenKind;
 
@@ -110,13 +111,18 @@ impl<'s> Formatter<'s> {
         (parts, first)
     }
 
+    /// Whether a comment stands on the line of what ends before it. One behind a lone separator begins a line.
+    pub(super) fn is_beside(&self, end: u32, comment: u32) -> bool {
+        self.is_same_line(end, comment) && !starts_line(self.source, comment)
+    }
+
     /// Comments behind something on its line, up to `limit`; answers where the last one ends.
     pub(super) fn trailing(&mut self, end: u32, limit: u32) -> (Vec<Document>, u32) {
         let mut parts = Vec::new();
         let mut end = end;
         while let Some(comment) = self.pending() {
             let span = comment.span;
-            if span.start >= limit || span.start < end || !self.is_same_line(end, span.start) {
+            if span.start >= limit || span.start < end || !self.is_beside(end, span.start) {
                 break;
             }
             self.next += 1;

@@ -202,7 +202,7 @@ impl Formatter<'_> {
             .skip(behind)
             .take_while(|comment| comment.span.start < next)
         {
-            let is_own_line = !self.is_same_line(limit, comment.span.start);
+            let is_own_line = !self.is_beside(limit, comment.span.start);
             let is_outside =
                 self.column(comment.span.start) <= column || self.documents(comment.span.start, next);
             if is_own_line && is_outside {
