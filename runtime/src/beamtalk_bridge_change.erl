@@ -5,6 +5,7 @@
 
 -type answer() :: {ok, map()} | {error, map()}.
 
+%% With `restore' what the body of the class has takes the place of what goes.
 -spec remove_method(map()) -> answer().
 remove_method(#{<<"class">> := ClassName, <<"selector">> := SelectorName} = Args) ->
     Side = case Args of
@@ -14,13 +15,16 @@ remove_method(#{<<"class">> := ClassName, <<"selector">> := SelectorName} = Args
     case class(ClassName) of
         {ok, Class} ->
             case existing(SelectorName) =/= none
-                andalso beamtalk_class:remove_method(Class, Side, existing(SelectorName)) of
+                andalso remove_method(Args, Class, Side, existing(SelectorName)) of
                 ok -> {ok, #{}};
                 _ -> {error, beamtalk_bridge_error:new(<<"selector_not_found">>,
                                                        [ClassName, " has no method '", SelectorName, "'"])}
             end;
         Error -> Error
     end.
+
+remove_method(#{<<"restore">> := true}, Class, Side, Selector) -> beamtalk_class:restore_method(Class, Side, Selector);
+remove_method(_, Class, Side, Selector) -> beamtalk_class:remove_method(Class, Side, Selector).
 
 %% Refused while there are subclasses, for classes of the library, and, if asked so, while actors live.
 -spec remove_class(map()) -> answer().

@@ -10,7 +10,7 @@
 -export([boot/1, write_image/2]).
 -export([named/1, find/1, record/1, meta/1, exists/1, all/0, all/2, of_module/1, inherits/2,
          subclasses/1, all_subclasses/1, class_object/1, classes_of/1, with_descendants/1]).
--export([remove_class/1, remove_method/3, has_own/3, change/2, locked/1, recompute/1, reconstitute/1]).
+-export([remove_class/1, remove_method/3, restore_method/3, has_own/3, change/2, locked/1, recompute/1, reconstitute/1]).
 -export([is_library/1, register_record/1, without_texts/1]).
 
 -type name() :: atom().
@@ -224,15 +224,15 @@ live_changes(#{class := Name} = Meta, Code) ->
         _ -> {#{}, []}
     end.
 
-is_in_text({Side, Sel}, #{method_info := Methods, class_method_info := ClassMethods}) ->
-    Infos = case Side of
-        instance -> Methods;
-        class -> ClassMethods
-    end,
-    case Infos of
+is_in_text({Side, Sel}, Meta) ->
+    case infos(Side, Meta) of
         #{Sel := Info} -> not maps:get(generated, Info, false);
         _ -> false
     end.
+
+%% Of the methods that the body of a class has.
+infos(instance, #{method_info := Methods}) -> Methods;
+infos(class, #{class_method_info := Methods}) -> Methods.
 
 store(#{name := Name, code := Code} = Record) ->
     [ets:delete(beamtalk_modules, Old)
@@ -457,6 +457,22 @@ remove_method(Name, Side, Sel) ->
                 ets:delete(beamtalk_extensions, {Name, Side, Sel}),
                 recompute([Name]);
             _ -> not_found
+        end
+    end).
+
+%% What the body of the class has, generated or written, is there again in the place of what was changed or removed; what it
+%% does not have goes.
+-spec restore_method(name(), instance | class, atom()) -> ok | not_found.
+restore_method(Name, Side, Sel) ->
+    locked(fun() ->
+        #{patches := Patches, removed := Removed} = Record = record(Name),
+        case is_map_key(Sel, infos(Side, Record)) of
+            true ->
+                store(Record#{patches := maps:remove({Side, Sel}, Patches), removed := Removed -- [{Side, Sel}]}),
+                recompute([Name]),
+                [beamtalk_code:unload(Code) || #{{Side, Sel} := {Code, _, _}} <- [Patches]],
+                ok;
+            false -> remove_method(Name, Side, Sel)
         end
     end).
 

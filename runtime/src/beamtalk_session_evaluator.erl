@@ -61,6 +61,8 @@ evaluate(Id, Args, Keeper, Table, Saved) ->
     element(1, Frame) =:= err andalso maps:get(<<"undo">>, Args, false) andalso undo(Saved),
     {NewSaved, IsNew} = save(get('$bt_session'), Table, Saved),
     erase('$bt_chain'),
+    %% What was sent counts for everybody as soon as the input is answered.
+    beamtalk_tracing:flush(),
     Keeper ! {evaluated, Id, with_names(IsNew, NewSaved, Frame)},
     idle(Keeper, Table, NewSaved).
 

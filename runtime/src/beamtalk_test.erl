@@ -185,6 +185,7 @@ isolated(Fun, Output, Caller, Tag) ->
     process_flag(trap_exit, true),
     group_leader(Output, self()),
     Value = Fun(),
+    beamtalk_tracing:flush(),
     Caller ! {Tag, Value},
     stop_linked(),
     exit(shutdown).

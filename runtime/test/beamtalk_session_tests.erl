@@ -5,7 +5,7 @@
 session_test_() ->
     {setup, fun start/0, fun(_) -> ok end,
      fun(Port) -> [{timeout, 20, fun() -> connected(Port, Test) end}
-                   || Test <- [fun values_and_names/0, fun failures_keep_what_was_assigned/0, fun limits/0, fun what_was_there_is_not_held_against_the_next/0,
+                   || Test <- [fun values_and_names/0, fun what_was_sent_counts_at_once/0, fun failures_keep_what_was_assigned/0, fun limits/0, fun what_was_there_is_not_held_against_the_next/0,
                                fun interrupting/0, fun output_is_joined_and_capped/0,
                                fun credit_pauses_the_writer/0, fun input/0, fun blocks_survive_a_kill/0,
                                fun large_variables_stay/0, fun unknown_sessions/0,
@@ -73,6 +73,17 @@ values_and_names() ->
     ok = request(90, <<"clear">>, #{}),
     ?assertMatch({res, 90, #{<<"names">> := []}}, frame()),
     ?assertEqual({<<"undefined_variable">>, nil}, kind(get_value(x), #{})).
+
+%% Also by an input that fails, and in a session that has ended since.
+what_was_sent_counts_at_once() ->
+    Counted = spawn(fun() -> receive stop -> ok end end),
+    Sends = "[beamtalk_tracing:record(list_to_pid(\"" ++ pid_to_list(Counted) ++ "\"), 'Counted', tick, sync, 0, ok)"
+            " || _ <- lists:seq(1, 300)]",
+    {_, {res, _, _}} = eval(Sends),
+    ?assertMatch(#{<<"tick">> := #{<<"calls">> := 300}}, beamtalk_tracing:'class statsFor:'(nil, Counted)),
+    {_, {err, _, _}} = eval(Sends ++ ", atom_to_list(3)"),
+    ?assertMatch(#{<<"tick">> := #{<<"calls">> := 600}}, beamtalk_tracing:'class statsFor:'(nil, Counted)),
+    Counted ! stop.
 
 failures_keep_what_was_assigned() ->
     ?assertEqual({<<"argument_error">>, nil}, kind(set(x, 1) ++ ", atom_to_list(3)", #{})),

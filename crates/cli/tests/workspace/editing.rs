@@ -280,6 +280,85 @@ fn changes_are_undone_by_changes() {
     });
 }
 
+/// A class that no file has is in memory alone: taking it out and back loses nothing, nor what was changed of another before.
+#[test]
+fn a_removed_class_comes_back_as_the_image_had_it() {
+    let home = started("back", &[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        let new = json!({"source": "Object subclass: Fan\n  class speed => 3\n", "path": "src/fan.bt"});
+        client.good("save-class", new.clone()).await;
+        let remove = async |class: &str| {
+            let removed = client.good("remove-class", json!({"class": class})).await;
+            removed["entry"]["seq"].clone()
+        };
+        let removed = remove("Fan").await;
+        assert_eq!(client.error("Fan speed").await, "class_not_found");
+        client.good("revert", json!({"seq": removed})).await;
+        assert_eq!(client.value("Fan speed").await, 3);
+        remove("Fan").await;
+        let again = json!({"source": "Object subclass: Fan\n  class speed => 4\n", "path": "src/fan.bt"});
+        client.good("save-class", again).await;
+        assert_eq!(client.value("Fan speed").await, 4);
+        assert_eq!(
+            client.refused("save-class", new).await,
+            "target_exists",
+            "the file is promised"
+        );
+        let report = client.good("flush", json!({})).await;
+        assert_eq!(
+            (&report["new_classes"], &report["removed_classes"]),
+            (&json!(["Fan"]), &json!([]))
+        );
+        assert!(read(&home, "src/fan.bt").contains("speed => 4"));
+
+        let patch = json!({"class": "Room", "selector": "size", "side": "class", "source": "size => 5"});
+        client.good("save-method", patch).await;
+        let removed = remove("Room").await;
+        client.good("revert", json!({"seq": removed})).await;
+        assert_eq!(client.value("Room size").await, 5);
+        client.good("flush", json!({})).await;
+        assert!(read(&home, "src/room.bt").contains("size => 5"));
+        assert_eq!(client.value("Room size").await, 5);
+    });
+}
+
+/// Nobody here has the texts of the library's methods; what was changed or taken out comes back all the same.
+#[test]
+fn changes_of_the_library_are_undone() {
+    let home = started("library", &[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        let changes = [
+            ("Integer", "max:", "max: other => 77", "3 max: 4", json!(4)),
+            ("List", "sort", "sort => 77", "#(2, 1) sort last", json!(2)),
+            ("Collection", "sum", "sum => 77", "#(1, 2) sum", json!(3)),
+        ];
+        for (class, selector, source, code, value) in changes {
+            for op in ["save-method", "try-method", "remove-method"] {
+                for undo in ["revert", "discard"] {
+                    assert_eq!(client.value(code).await, value, "{op} {class} {selector}");
+                    let mut fields = json!({"class": class, "selector": selector});
+                    if op != "remove-method" {
+                        fields["source"] = source.into();
+                    }
+                    let changed = client.good(op, fields).await;
+                    client.good(undo, json!({"seq": changed["entry"]["seq"]})).await;
+                    assert_eq!(client.value(code).await, value, "{op}, {undo} {class} {selector}");
+                }
+            }
+        }
+        // Undone twice, done again, and twice on top of each other.
+        let patch = |value: u32| json!({"class": "Integer", "selector": "max:", "source": format!("max: other => {value}")});
+        let first = client.good("save-method", patch(7)).await["entry"]["seq"].clone();
+        let second = client.good("save-method", patch(8)).await["entry"]["seq"].clone();
+        for (seq, value) in [(&second, 7), (&first, 4), (&first, 7)] {
+            client.good("revert", json!({"seq": seq})).await;
+            assert_eq!(client.value("3 max: 4").await, value);
+        }
+    });
+}
+
 #[test]
 fn classes_are_made_and_removed_with_their_files() {
     let home = started("classes", &[]);

@@ -1,6 +1,6 @@
 //! Loading code, and changing it while it runs.
 
-use beamtalk_wire::{Side, answers, requests};
+use beamtalk_wire::{ChangeKind, Side, answers, requests};
 
 use super::parts::{
     Change, FoundFault, LeftBehind, input, left_behind, load_faults, open_faults, output, warnings,
@@ -133,6 +133,19 @@ pub(super) async fn home_of<H: Host>(
     }
 }
 
+/// Whether a class whose file is known is in it: one that was saved is not, until it is flushed.
+async fn is_written<H: Host>(context: &Context<'_, H>, class: &str, file: &str) -> Result<bool, HostError> {
+    let changes = context.ask(&requests::Changes::default()).await?.answer;
+    Ok(!changes.entries.iter().any(|view| {
+        let entry = &view.entry;
+        view.active
+            && entry.kind == ChangeKind::NewClass
+            && entry.is_whole_file
+            && entry.class == class
+            && entry.source_file.as_deref() == Some(file)
+    }))
+}
+
 fn actors(count: u64) -> String {
     match count {
         0 => "No actors stop.".to_owned(),
@@ -150,9 +163,13 @@ async fn removal<H: Host>(context: &Context<'_, H>, class: &str) -> Result<Effec
         return Err(failure("forbidden", message));
     }
     let count = actors_of(context, class).await?;
-    let stays = file
-        .as_ref()
-        .map_or_else(String::new, |file| format!(" The file {file} stays."));
+    let stays = match file {
+        Some(file) if is_written(context, class, &file).await? => format!(" The file {file} stays."),
+        Some(file) => format!(
+            " It is nowhere else: {file} is not written yet. revert_change brings it back until the next flush."
+        ),
+        None => " It is in no file. revert_change brings it back.".to_owned(),
+    };
     Ok(Effect {
         summary: format!("Remove class {class} from memory? {}{stays}", actors(count)),
         action: format!("Remove {class}"),

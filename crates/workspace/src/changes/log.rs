@@ -256,9 +256,10 @@ impl ChangeLog {
     /// Whether a class may be made for that file.
     pub fn check_new_class(&self, class: &str, path: &str, is_loaded: bool) -> Result<(), NewClassFault> {
         let state = self.project.state(path);
-        let is_promised = self
-            .pending()
-            .any(|one| one.kind == Kind::NewClass && one.source_file == self.project.relative(path));
+        let own = self.project.relative(path);
+        let of_file = || self.pending().filter(|one| one.source_file == own);
+        let is_promised = of_file()
+            .any(|one| one.kind == Kind::NewClass && !of_file().any(|later| later.shadows(one)));
         check_new_class(NewClass {
             class,
             path,

@@ -415,7 +415,10 @@ impl TargetFile<'_> {
         let class = &removal.entry.class;
         let (FileState::Text { text, hash }, base) = (self.state, removal.base.unwrap_or_default()) else {
             plan.clean.extend(self.retired());
-            plan.report.removed_classes.push(class.clone());
+            // One that was never written is gone from nowhere.
+            plan.report
+                .removed_classes
+                .extend(removal.base.map(|_| class.clone()));
             return;
         };
         if let Some(error) = first_error(text) {

@@ -390,11 +390,39 @@ pub(super) async fn drop_method(
     selector: &str,
     is_class_side: bool,
 ) -> Result<(), ErrorBody> {
+    take_out(workspace, class, selector, is_class_side, Instead::Nothing).await
+}
+
+/// Give a class the method back that its code has, or take it out where its code has none.
+pub(super) async fn restore_method(
+    workspace: &Rc<Workspace>,
+    class: &str,
+    selector: &str,
+    is_class_side: bool,
+) -> Result<(), ErrorBody> {
+    take_out(workspace, class, selector, is_class_side, Instead::Code).await
+}
+
+/// What takes the place of a method that goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Instead {
+    Nothing,
+    Code,
+}
+
+async fn take_out(
+    workspace: &Rc<Workspace>,
+    class: &str,
+    selector: &str,
+    is_class_side: bool,
+    instead: Instead,
+) -> Result<(), ErrorBody> {
     let side = if is_class_side { "class" } else { "instance" };
     let arguments = terms::map([
         ("class", Term::binary(class)),
         ("selector", Term::binary(selector)),
         ("side", Term::binary(side)),
+        ("restore", Term::atom(if instead == Instead::Code { "true" } else { "false" })),
     ]);
     workspace.image.call("", "remove-method", arguments).await?;
     let key = Key::method(class, is_class_side, selector);

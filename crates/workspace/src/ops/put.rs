@@ -6,7 +6,7 @@ use beamtalk_etf::Term;
 use beamtalk_syntax::definitions::{Key, Outline, class_changes, method_source};
 use beamtalk_wire::{ErrorBody, ErrorKind};
 
-use super::changes::{change_image, drop_method, image_text, is_loaded};
+use super::changes::{change_image, drop_method, image_text, is_loaded, restore_method};
 use super::eval::refuse_errors;
 use super::load::install;
 use super::save_method::shape;
@@ -21,20 +21,30 @@ pub(super) async fn put_back(
     entry: &Entry,
     previous: Option<String>,
 ) -> Result<(), ErrorBody> {
-    match (entry.kind, previous) {
-        (Kind::RemoveClass, Some(source)) => match &entry.source_file {
-            Some(file) if entry.flushable => {
-                let text = super::load::source_text(workspace, &workspace.root.join(file))?;
-                super::load::load_texts(workspace, vec![text]).await.map(drop)
-            }
-            _ => define_class(workspace, &source).await,
-        },
-        (Kind::RemoveClass | Kind::RemoveMethod, None) => Err(ErrorBody::new(
+    match (entry.kind, &entry.selector, previous) {
+        (Kind::RemoveClass, _, None) => Err(ErrorBody::new(
             ErrorKind::RevertNotPossible,
             format!("the source of {} is not known", entry.title()),
         )),
-        (_, previous) => put_definition(workspace, entry, previous).await,
+        (_, Some(selector), None) if entry.kind == Kind::RemoveMethod || !has_text(workspace, entry) => {
+            let is_class_side = entry.side == Some(Side::Class);
+            restore_method(workspace, &entry.class, selector, is_class_side).await
+        }
+        (_, _, previous) => put_definition(workspace, entry, previous).await,
     }
+}
+
+/// Whether the text of the class is known here; that of a class of the library is not, and a method that it lacks may be one
+/// that its code has.
+fn has_text(workspace: &Workspace, entry: &Entry) -> bool {
+    let file = entry.source_file.as_deref().filter(|_| entry.flushable);
+    file.is_some_and(|file| image_text(workspace, file).is_some())
+        || workspace
+            .compiler
+            .known
+            .borrow()
+            .session_class(&entry.class)
+            .is_some()
 }
 
 /// Give the image what an entry gave it once.
@@ -98,7 +108,10 @@ async fn put_definition(
             change_image(workspace, file, &changes).await.map(drop)
         }
         (None, Some(source), Some(file), _) => {
-            let text = super::load::new_source(workspace, file, &source);
+            let text = match super::load::source_text(workspace, &workspace.root.join(file)) {
+                Ok(text) => SourceText { text: source, ..text },
+                Err(_) => super::load::new_source(workspace, file, &source),
+            };
             super::load::install_text(workspace, text).await.map(drop)
         }
         (None, Some(source), None, _) => define_class(workspace, &source).await,

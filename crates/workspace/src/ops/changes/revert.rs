@@ -61,7 +61,7 @@ pub(in crate::ops) async fn revert(
         .map_err(failed)?;
     if entry.kind == Kind::RemoveClass
         && let Some(file) = entry.source_file.as_ref().filter(|_| entry.flushable)
-        && disk_text(workspace, file)? != previous
+        && disk_text(workspace, file)? != workspace.changes.borrow().base(&entry).map_err(failed)?
     {
         return Err(not_possible("its file is not what it was"));
     }
