@@ -26,6 +26,8 @@
 %% Aggregates a process keeps before it adds them to the table.
 -define(KEPT, '$bt_trace_rows').
 -define(MAX_KEPT, 256).
+%% And for how long at most while it goes on sending, nearly everywhere in nanoseconds: others see it soon.
+-define(KEPT_TIME, 100000000).
 -define(PRUNE_PAUSE, 2000).
 %% How much longer than a pass over the rows that is at least where it finds next to nothing, as nearly all actors live.
 -define(RARITY, 20).
@@ -48,15 +50,16 @@
 %% adds them to the table now and then: when it asks for them, when its own message ends, and after a number of them.
 -spec record(pid(), atom(), atom(), mode(), integer(), outcome()) -> ok.
 record(Pid, Class, Selector, Mode, Started, Outcome) ->
-    Duration = max(0, os:perf_counter() - Started),
+    Now = os:perf_counter(),
+    Duration = max(0, Now - Started),
     case persistent_term:get(?SETTINGS, none) of
         {true, Max} -> add_event(Pid, Class, Selector, Mode, nanoseconds(Duration), Outcome, Max);
         _ -> ok
     end,
     case get(?KEPT) of
         %% Like the one before it, which is the usual case: only the counts change, in as few words as can be.
-        {{Pid, Selector, Class, _, _} = Last, Count, Total, [Least | Most] = Range}
-          when Outcome =:= ok, Count < ?MAX_KEPT ->
+        {{Pid, Selector, Class, Began, _, _} = Last, Count, Total, [Least | Most] = Range}
+          when Outcome =:= ok, Count < ?MAX_KEPT, Now - Began < ?KEPT_TIME ->
             put(?KEPT, {Last, Count + 1, Total + Duration,
                         if
                             Duration < Least -> [Duration | Most];
@@ -65,29 +68,28 @@ record(Pid, Class, Selector, Mode, Started, Outcome) ->
                         end}),
             ok;
         Kept ->
-            keep(Kept, {Pid, Class, Selector}, Duration, Outcome)
+            keep(Kept, {Pid, Class, Selector}, Duration, Outcome, Now)
     end.
 
 nanoseconds(Duration) -> erlang:convert_time_unit(Duration, perf_counter, nanosecond).
 
 %% `{Last, Count, Total, [Least | Most]}': how many messages are kept in all, and of those like the last one their time
-%% together and the shortest and longest; `Last' says which they are, what was kept before them, and how many that was.
+%% together and the shortest and longest; `Last' says which they are, when the first of all was sent, what was kept before
+%% them, and how many that was.
 %% What was kept is put together when it is added to the table: who asks thousands of actors once each has no two alike.
-keep(undefined, {Pid, Class, Selector}, Duration, ok) ->
-    put(?KEPT, {{Pid, Selector, Class, [], 0}, 1, Duration, [Duration | Duration]}),
+keep(undefined, {Pid, Class, Selector}, Duration, ok, Now) when Duration < ?KEPT_TIME ->
+    put(?KEPT, {{Pid, Selector, Class, Now - Duration, [], 0}, 1, Duration, [Duration | Duration]}),
     ok;
-keep(undefined, Key, Duration, Outcome) ->
-    Row = add(#row{key = Key, min = nanoseconds(Duration)}, nanoseconds(Duration), Outcome),
-    insert([Row]);
-keep({_, Count, _, _} = Kept, {Pid, Class, Selector}, Duration, ok) when Count < ?MAX_KEPT ->
-    put(?KEPT, {{Pid, Selector, Class, entries(Kept), Count}, Count + 1, Duration, [Duration | Duration]}),
+keep({{_, _, _, Began, _, _}, Count, _, _} = Kept, {Pid, Class, Selector}, Duration, ok, Now)
+  when Count < ?MAX_KEPT, Now - Began < ?KEPT_TIME ->
+    put(?KEPT, {{Pid, Selector, Class, Began, entries(Kept), Count}, Count + 1, Duration, [Duration | Duration]}),
     ok;
-keep(_, Key, Duration, Outcome) ->
+keep(_, Key, Duration, Outcome, _) ->
     flush(),
-    keep(undefined, Key, Duration, Outcome).
+    insert([add(#row{key = Key, min = nanoseconds(Duration)}, nanoseconds(Duration), Outcome)]).
 
 %% All that is kept, the last first: messages that followed each other and were alike, with their number and times.
-entries({{Pid, Selector, Class, Earlier, Before}, Count, Total, [Least | Most]}) ->
+entries({{Pid, Selector, Class, _, Earlier, Before}, Count, Total, [Least | Most]}) ->
     [{{Pid, Class, Selector}, Count - Before, Total, Least, Most} | Earlier].
 
 add(#row{calls = Calls, total = Total, min = Min, max = Max} = Row, Duration, Outcome) ->

@@ -17,7 +17,8 @@ start_test_() ->
     {setup, fun setup/0,
      [{"a start is told however an actor ends", fun ends/0},
       {"what was dropped does not come back", fun dropped/0},
-      {"every call is counted, in whatever order actors are asked", fun counted/0}]}.
+      {"every call is counted, in whatever order actors are asked", fun counted/0},
+      {"others see what was sent", fun seen_by_others/0}]}.
 
 selectors(Actor) -> maps:keys(beamtalk_tracing:'class statsFor:'(nil, Actor)).
 
@@ -89,6 +90,27 @@ counts(Actor, Calls) ->
                       <<"avg_duration_ns">> := Mean}} = beamtalk_tracing:'class statsFor:'(nil, Actor),
     ?assertEqual({Calls, Calls}, {Counted, Ok}),
     ?assert(Min =< Mean andalso Mean =< Max).
+
+%% What one process sends others see soon, though it neither asks nor ends: a slow message at once, others when they are old.
+seen_by_others() ->
+    Ago = fun(Milliseconds) -> os:perf_counter() - erlang:convert_time_unit(Milliseconds, millisecond, perf_counter) end,
+    {Asked, Tester} = {spawn(fun() -> receive stop -> ok end end), self()},
+    Send = fun(Selector, Milliseconds) -> beamtalk_tracing:record(Asked, 'Asked', Selector, sync, Ago(Milliseconds), ok) end,
+    Sender = spawn_link(fun() ->
+        Send(slow, 150),
+        Send(first, 99),
+        Tester ! {self(), kept},
+        receive later -> ok end,
+        Send(second, 0),
+        Tester ! {self(), told},
+        receive stop -> ok end
+    end),
+    receive {Sender, kept} -> ok end,
+    ?assertEqual([<<"slow">>], selectors(Asked)),
+    erlang:send_after(5, Sender, later),
+    receive {Sender, told} -> ok end,
+    ?assertEqual([<<"first">>, <<"second">>, <<"slow">>], lists:sort(selectors(Asked))),
+    [Process ! stop || Process <- [Sender, Asked]].
 
 %% A pass that takes long is rare where it finds nothing, and only there: rows of ended actors do not pile up.
 pause_test() ->

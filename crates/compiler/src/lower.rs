@@ -87,6 +87,8 @@ pub(crate) struct Lowerer<'a> {
     lifted: Vec<Function>,
     uses_home: bool,
     closure_depth: u32,
+    /// In a loop of which nobody knows how long it goes on.
+    is_endless: bool,
     /// `Self` is known to be an instance of exactly this class.
     self_is_exact: bool,
     self_name: EcoString,
@@ -312,6 +314,7 @@ impl<'a> Lowerer<'a> {
             lifted: Vec::new(),
             uses_home: false,
             closure_depth: 0,
+            is_endless: false,
             self_is_exact: false,
             self_name: "Self".into(),
             rebinds_self: false,

@@ -356,3 +356,35 @@ fn callers_are_checked_before_a_change_and_after_it() {
         assert_eq!(answer["findings"][0]["owner"], "Room");
     });
 }
+
+/// A block may be called, and an endless loop go on, long after a method was replaced or its class defined anew.
+#[test]
+fn blocks_and_endless_loops_send_to_what_is_there_now() {
+    let home = started("callbacks", &[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        let class = "Value subclass: Bell\n  field: seen = #()\n  tone => #old\n  block => [self tone]\n  class tone => #old\n  class block => [self tone]\n  class ask: other => (other at: 1) value\n  ring: announcer => announcer when: Strike do: [:e | Board note: self tone]\n  watch: many =>\n    seen := #()\n    [seen size < many] whileTrue: [Board step. seen := seen ++ #(self tone)]\n    seen\n  class watch: many =>\n    seen := #()\n    [\n      Board step\n      seen := seen ++ #(self tone)\n      seen size >= many ifTrue: [^seen]\n    ] repeat";
+        let board = "Object subclass: Board\n  classState: notes = #()\n  classState: left = 0\n  class note: n => self.notes := self.notes ++ #(n)\n  class notes => self.notes\n  class left: n => self.left := n\n  class step =>\n    self.left := self.left - 1\n    self.left =:= 0 ifTrue: [Bell >> tone => #new. Bell class >> tone => #new]";
+        let strike = "Announcement subclass: Strike";
+        for text in [board, strike, class] {
+            client.text(text).await;
+        }
+        client.text("bell := Bell new. own := bell block. theirs := Bell block. bus := Announcer new. bell ring: bus").await;
+        for code in ["own value", "theirs value"] {
+            assert_eq!(client.text(code).await, "#old", "{code}");
+        }
+        for code in ["bell watch: 4", "Bell watch: 4"] {
+            client.text("Bell >> tone => #old").await;
+            client.text("Bell class >> tone => #old").await;
+            client.text("Board left: 2").await;
+            assert_eq!(client.text(code).await, "#(#old, #new, #new, #new)", "{code}");
+        }
+        client.text("bus announceAndWait: Strike new").await;
+        for (code, shown) in [("own value", "#new"), ("theirs value", "#new"), ("Board notes", "#(#new)")] {
+            assert_eq!(client.text(code).await, shown, "{code}");
+        }
+        client.text(&class.replace("#old", "#anew")).await;
+        assert_eq!(client.text("theirs value").await, "#anew");
+        assert_eq!(client.text("own value").await, "#anew");
+    });
+}

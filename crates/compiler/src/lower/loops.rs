@@ -20,7 +20,7 @@ impl Lowerer<'_> {
 
     fn while_turns(&mut self, condition: &[Node], body: &[Node], until: bool, line: u32) {
         let variables = self.assigned_outside(condition.iter().chain(body));
-        self.looped(&variables, None, line, |lowerer, _, again| {
+        self.endless(&variables, line, |lowerer, again| {
             let value = lowerer.sequence(condition, line);
             let fact = value.fact;
             let (go_on, stop) = if until {
@@ -47,7 +47,7 @@ impl Lowerer<'_> {
 
     pub(super) fn repeat_loop(&mut self, body: &[Node], line: u32) -> Value {
         let variables = self.assigned_outside(body);
-        self.looped(&variables, None, line, |lowerer, _, again| {
+        self.endless(&variables, line, |lowerer, again| {
             body.iter().for_each(|node| lowerer.effect(node));
             again(lowerer, None);
         });
@@ -55,6 +55,18 @@ impl Lowerer<'_> {
             erl: Erl::atom(line, "nil"),
             fact: Fact::Unknown,
         }
+    }
+
+    /// A loop that may run as long as the program, and shall still reach what is replaced meanwhile.
+    fn endless(
+        &mut self,
+        variables: &[VariableId],
+        line: u32,
+        turn: impl Fn(&mut Self, &dyn Fn(&mut Self, Option<Erl>)),
+    ) {
+        let outer = std::mem::replace(&mut self.is_endless, true);
+        self.looped(variables, None, line, |lowerer, _, again| turn(lowerer, again));
+        self.is_endless = outer;
     }
 
     pub(super) fn times_loop(&mut self, count: &Node, body: &[Node], line: u32) -> Value {

@@ -337,13 +337,14 @@ impl Lowerer<'_> {
         }
     }
 
-    /// `self m`: a local call when this class defines `m` and the receiver is exactly of this class.
+    /// `self m`: a local call when this class defines `m` and the receiver is exactly of this class. A block may be called, and
+    /// an endless loop go on, long after the method was replaced: they ask the tables each time.
     fn self_send(&mut self, selector: &EcoString, arguments: &[Node], line: u32) -> Value {
         let values = self.operands(arguments);
         let own = self.own(line);
-        let in_foreign_process = self.target.kind == Kind::Actor && self.closure_depth > 0;
         let is_own = self.target.own_selectors.contains(selector)
-            && (self.target.is_class_side || !in_foreign_process)
+            && self.closure_depth == 0
+            && !self.is_endless
             && !self.target.is_expression;
         if !is_own {
             let values = values.into_iter().map(|value| value.erl).collect();
