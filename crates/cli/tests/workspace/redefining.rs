@@ -364,7 +364,7 @@ fn blocks_and_endless_loops_send_to_what_is_there_now() {
     block_on(async {
         let client = Client::of(&home).await;
         let class = "Value subclass: Bell\n  field: seen = #()\n  tone => #old\n  block => [self tone]\n  class tone => #old\n  class block => [self tone]\n  class ask: other => (other at: 1) value\n  ring: announcer => announcer when: Strike do: [:e | Board note: self tone]\n  watch: many =>\n    seen := #()\n    [seen size < many] whileTrue: [Board step. seen := seen ++ #(self tone)]\n    seen\n  class watch: many =>\n    seen := #()\n    [\n      Board step\n      seen := seen ++ #(self tone)\n      seen size >= many ifTrue: [^seen]\n    ] repeat";
-        let board = "Object subclass: Board\n  classState: notes = #()\n  classState: left = 0\n  class note: n => self.notes := self.notes ++ #(n)\n  class notes => self.notes\n  class left: n => self.left := n\n  class step =>\n    self.left := self.left - 1\n    self.left =:= 0 ifTrue: [Bell >> tone => #new. Bell class >> tone => #new]";
+        let board = "Object subclass: Board\n  classState: notes = #()\n  classState: left = 0\n  class note: n => self.notes := self.notes ++ #(n)\n  class notes => self.notes\n  class left: n => self.left := n\n  class step =>\n    self.left := self.left - 1\n    self.left =:= 0 ifTrue: [\n      Bell compile: #tone source: \"tone => #new\"\n      Bell class compile: #tone source: \"tone => #new\"\n    ]";
         let strike = "Announcement subclass: Strike";
         for text in [board, strike, class] {
             client.text(text).await;

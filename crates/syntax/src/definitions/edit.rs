@@ -231,15 +231,22 @@ fn addition(
         .filter(|method| !is_removed(method))
         .collect();
     let last_slot = class.slots.last().map(|slot| slot.span);
-    let (anchor, indent) = match (kept.last(), last_slot) {
-        (Some(last), Some(slot)) if slot.end > last.span.end => {
-            (slot.end, line_prefix(text, last.span.start as usize))
+    let indent_of = |start: u32| {
+        let before = text.get(..start as usize).unwrap_or_default();
+        let prefix = line_prefix(text, start as usize);
+        // Where members begin at the margin an indented one would belong to the body before it.
+        if prefix.is_empty() && !before.ends_with('\n') {
+            "  "
+        } else {
+            prefix
         }
-        (Some(last), _) => (last.span.end, line_prefix(text, last.span.start as usize)),
-        (None, Some(slot)) => (slot.end, line_prefix(text, slot.start as usize)),
+    };
+    let (anchor, indent) = match (kept.last(), last_slot) {
+        (Some(last), Some(slot)) if slot.end > last.span.end => (slot.end, indent_of(last.span.start)),
+        (Some(last), _) => (last.span.end, indent_of(last.span.start)),
+        (None, Some(slot)) => (slot.end, indent_of(slot.start)),
         (None, None) => (class.header.end, "  "),
     };
-    let indent = if indent.is_empty() { "  " } else { indent };
     let is_dense = match kept.as_slice() {
         [.., one, two] => !text
             .get(one.span.end as usize..two.span.start as usize)

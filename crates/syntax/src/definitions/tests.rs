@@ -106,6 +106,22 @@ fn a_new_method_comes_after_the_last_one_in_the_indentation_of_the_file() {
 }
 
 #[test]
+fn a_new_method_stands_at_the_margin_where_the_others_do() {
+    for head in ["Actor subclass: Lamp\n", "Actor subclass: Lamp\nstate: on = false\n"] {
+        for methods in ["", "\na => 1\n", "\na => 1\n\nb =>\n  self a\n"] {
+            let text = format!("{head}{methods}");
+            let new = splice(&text, &[put("fresh", "fresh =>\n  self a")]).unwrap();
+            let indent = if text.lines().count() == 1 { "  " } else { "" };
+            let added = format!("\n\n{indent}fresh =>\n{indent}  self a\n");
+            assert_eq!(new, format!("{}{added}", text.trim_end()), "{text}");
+        }
+    }
+    let beside = "Object subclass: Lamp a => 1\n";
+    let new = splice(beside, &[put("b", "b => 2")]).unwrap();
+    assert!(new.ends_with("\n  b => 2\n"), "{new}");
+}
+
+#[test]
 fn the_bare_body_of_a_unary_method_gets_its_head() {
     let new = splice(LAMP, &[put("isOn", "self.on")]).unwrap();
     assert_eq!(
