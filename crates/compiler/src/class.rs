@@ -174,12 +174,11 @@ impl<'a> Module<'a> {
                 .iter()
                 .filter(move |method| method.is_class == is_class)
         };
-        let mut instance_selectors: FxHashSet<EcoString> =
-            side(false).map(|method| method.head.selector.clone()).collect();
-        instance_selectors.extend(accessors.iter().cloned());
-        let mut class_selectors: FxHashSet<EcoString> =
-            side(true).map(|method| method.head.selector.clone()).collect();
-        class_selectors.extend(constructor.iter().cloned());
+        // Not what is generated: a method that takes its place comes without a text that says who calls it directly.
+        let selectors = |is_class: bool| -> FxHashSet<EcoString> {
+            side(is_class).map(|method| method.head.selector.clone()).collect()
+        };
+        let (instance_selectors, class_selectors) = (selectors(false), selectors(true));
 
         let mut locked = Vec::new();
         for method in &class.methods {

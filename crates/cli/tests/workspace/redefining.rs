@@ -388,3 +388,41 @@ fn blocks_and_endless_loops_send_to_what_is_there_now() {
         assert_eq!(client.text("own value").await, "#anew");
     });
 }
+
+/// What a class gets for its fields is replaced and removed like any other method, for the class itself too.
+#[test]
+fn generated_methods_are_replaced_for_the_class_itself() {
+    let home = started("generated", &[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        let class = "Value subclass: Peg\n  field: x = 1\n  here => self x\n  moved => self withX: 5\n  class made => self x: 3";
+        client.text(class).await;
+        let ways = [
+            ("Peg >> x", "Peg new x", "Peg new here"),
+            ("Peg >> withX: v", "Peg new withX: 5", "Peg new moved"),
+            ("Peg class >> x: v", "Peg x: 3", "Peg made"),
+        ];
+        for (head, written, own) in ways {
+            let before = client.text(written).await;
+            assert_eq!(client.text(own).await, before, "{head}");
+            let answer = client.good("eval", json!({"code": format!("{head} => #mine")})).await;
+            for code in [written, own] {
+                assert_eq!(client.text(code).await, "#mine", "{head}: {code}");
+            }
+            let seq = answer["entries"][0]["seq"].clone();
+            client.good("revert", json!({"seq": seq})).await;
+            for code in [written, own] {
+                assert_eq!(client.text(code).await, before, "{head}, reverted: {code}");
+            }
+        }
+        for (selector, side, own) in [("x", "instance", "Peg new here"), ("x:", "class", "Peg made")] {
+            let gone = json!({"class": "Peg", "selector": selector, "side": side});
+            let removed = client.good("remove-method", gone).await;
+            assert_eq!(client.error(own).await, "does_not_understand", "{selector}");
+            if let Some(seq) = removed["entry"].get("seq") {
+                client.good("revert", json!({"seq": seq})).await;
+                assert_ne!(client.text(own).await, "", "{selector}");
+            }
+        }
+    });
+}

@@ -75,7 +75,12 @@ async fn put_definition(
         }
         (Some(selector), None, ..) => {
             if is_loaded(workspace, &entry.class).await {
-                drop_method(workspace, &entry.class, selector, is_class_side).await?;
+                // A method that was added may have taken the place of one that is generated.
+                if entry.kind == Kind::RemoveMethod {
+                    drop_method(workspace, &entry.class, selector, is_class_side).await?;
+                } else {
+                    restore_method(workspace, &entry.class, selector, is_class_side).await?;
+                }
                 let job = Job::RemoveMethod {
                     class: entry.class.clone(),
                     is_class_side,
