@@ -1,5 +1,6 @@
 %% Takes the samples: every contender in this one node, each sample in a fresh process with the same heap settings, the
-%% contenders in turn and the turn rotated, so that what else the machine does meets all of them alike.
+%% contenders in turn and the turn drawn anew for each round, so that what else the machine does, and what the one before has
+%% left behind, meets all of them alike.
 -module(bench_samples).
 -export([take/1]).
 
@@ -30,15 +31,14 @@ module(Module, Row) ->
 take(Row, Samples, Contenders) ->
     %% Code is loaded and tables have their size before the first sample that counts.
     [sample(Contender) || {_, Contender} <- Contenders],
-    rounds(Row, Samples, Contenders).
+    rand:seed(exsss, Samples),
+    [round_of(Row, Contenders) || _ <- lists:seq(1, Samples)].
 
-rounds(_, 0, _) -> ok;
-rounds(Row, Samples, [First | Others] = Contenders) ->
+round_of(Row, Contenders) ->
     [begin
          {Time, Used, Reductions, Memory} = sample(Contender),
          io:format("~s\t~s\t~b\t~b\t~b\t~b~n", [Row, Name, Time, Used, Reductions, Memory])
-     end || {Name, Contender} <- Contenders],
-    rounds(Row, Samples - 1, Others ++ [First]).
+     end || {_, {Name, Contender}} <- lists:sort([{rand:uniform(), Contender} || Contender <- Contenders])].
 
 %% Nanoseconds, milliseconds of all cores together, reductions of the process, and bytes that the node has more at the
 %% end. The cores' time says what the work costs even where others use the machine.
