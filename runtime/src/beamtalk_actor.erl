@@ -253,7 +253,7 @@ chain() ->
     end.
 
 %% The chain of a process that works for this one, which waits for it.
--spec chain(reference() | {start, reference()}) -> [{pid(), term()}].
+-spec chain(reference() | {start, integer()}) -> [{pid(), term()}].
 chain(Wait) -> [{self(), Wait} | chain()].
 
 %% Context of a request made by this process in its current chain.
@@ -338,11 +338,12 @@ start(Class, Slots, IsLinked, Name) ->
     catch error:Exception -> {error, Exception}
     end.
 
-%% As `starting/1' does it, without a fun.
+%% As `starting/1' does it, without a fun. What the actor gets is copied, so it is given the number of the wait and makes the
+%% chain of it, where this process has none of its own.
 start_process(Class, Slots, IsLinked, Name) ->
-    Wait = {start, make_ref()},
-    put('$bt_wait', Wait),
-    Argument = [{Class, Slots, self(), IsLinked, started_by(chain(Wait)), Name}],
+    Number = erlang:unique_integer(),
+    put('$bt_wait', {start, Number}),
+    Argument = [{Class, Slots, self(), IsLinked, started_by(Number), Name}],
     try
         case IsLinked of
             true -> proc_lib:start_link(beamtalk_actor_server, start, Argument);
@@ -354,17 +355,18 @@ start_process(Class, Slots, IsLinked, Name) ->
 %% Start a process that gets the given chain, and wait for it.
 -spec starting(fun(([{pid(), term()}]) -> Started)) -> Started.
 starting(Start) ->
-    Wait = {start, make_ref()},
+    Wait = {start, erlang:unique_integer()},
     put('$bt_wait', Wait),
     try Start(chain(Wait))
     after erase('$bt_wait')
     end.
 
-%% The chain alone, or all that belongs to it, as with a call.
-started_by(Chain) ->
-    case is_plain() of
-        true -> Chain;
-        false -> context(Chain)
+%% The number or the chain alone, or all that belongs to it, as with a call.
+started_by(Number) ->
+    case {is_plain(), chain()} of
+        {true, []} -> Number;
+        {true, Chain} -> [{self(), {start, Number}} | Chain];
+        {false, _} -> context(chain({start, Number}))
     end.
 
 %% Start function of supervised children.

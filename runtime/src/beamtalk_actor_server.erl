@@ -24,22 +24,16 @@
 %% The process of an actor, by `proc_lib:start'.
 -spec start(tuple()) -> no_return().
 start({Class, Slots, Maker, IsLinked, Context, Name}) ->
-    #{version := Version, module := Module, defaults := Defaults} = Info =
-        beamtalk_dispatch:info(Class),
+    #{version := Version, module := Module} = Info = beamtalk_dispatch:info(Class),
     Self = {beamtalk_object, Class, Module, self()},
     put('$bt_self', Self),
     put('$bt_version', Version),
     beamtalk_workspace:belongs_to_evaluation(),
-    enter(Context),
     try
         register_name(Name),
         beamtalk_actor_protocol:hear_ends(Info),
-        put('$bt_state', with_slots(Slots, beamtalk_value:defaults(Class, Defaults))),
-        initialize(Info, Self),
-        State = initialized(),
+        State = first_state(Info, Slots, Self, Maker, Context),
         check_required(Info, State),
-        leave(),
-        erase('$bt_chain'),
         beamtalk_announcer:actor_started(Class, self()),
         State
     of
@@ -63,6 +57,23 @@ start({Class, Slots, Maker, IsLinked, Context, Name}) ->
         proc_lib:init_ack(Maker, {error, Failed}),
         exit(Failed)
     end.
+
+%% Where no method and no default is evaluated nobody asks who waits.
+first_state(#{initial := Initial, inits := []}, Slots, _, _, _) when Initial =/= none ->
+    State = with_slots(Slots, Initial()),
+    put('$bt_state', State),
+    State;
+first_state(#{name := Class, defaults := Defaults} = Info, Slots, Self, Maker, Context) ->
+    enter(made_by(Maker, Context)),
+    put('$bt_state', with_slots(Slots, beamtalk_value:defaults(Class, Defaults))),
+    initialize(Info, Self),
+    State = initialized(),
+    leave(),
+    erase('$bt_chain'),
+    State.
+
+made_by(Maker, Number) when is_integer(Number) -> [{Maker, {start, Number}}];
+made_by(_, Context) -> Context.
 
 with_slots(Slots, Defaults) when map_size(Slots) =:= 0 -> Defaults;
 with_slots(Slots, Defaults) -> maps:merge(Defaults, Slots).

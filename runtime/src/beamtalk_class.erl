@@ -210,6 +210,7 @@ new_record(Code, Meta) ->
       method_info => Methods,
       class_method_info => ClassMethods,
       has_defaults => has(Code, '__defaults', 1, Meta),
+      has_initial => has(Code, '__initial', 0, Meta),
       has_class_defaults => has(Code, '__class_defaults', 0, Meta),
       patches => Patches, removed => Removed, docs => #{}}.
 

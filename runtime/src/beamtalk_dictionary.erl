@@ -45,7 +45,7 @@ values(Self) ->
 
 -spec 'at:put:'(map(), term(), term()) -> map().
 'at:put:'(Self, Key, Value) ->
-    Self#{Key => Value}.
+    maps:put(Key, Value, Self).
 
 -spec 'includesKey:'(map(), term()) -> boolean().
 'includesKey:'(Self, Key) ->

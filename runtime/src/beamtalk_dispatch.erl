@@ -129,7 +129,8 @@ compare('<=', A, B) -> A =< B;
 compare('>=', A, B) -> A >= B.
 
 %% `at:' and `at:put:' of a Dictionary are sealed, so they need no look-up; every other receiver is sent the message.
-%% All keys of an instance are Symbols, so a map with any other key is a Dictionary.
+%% All keys of an instance are Symbols, so a map with any other key is a Dictionary. `#{Key => Value}' makes the new part of a
+%% large map in a fragment beside the heap, and so many of them take half as long again: `maps:put/3' makes it on the heap.
 -spec at(term(), term()) -> term().
 at(R, Key) when is_atom(Key), is_map_key('$beamtalk_class', R) -> send(R, 'at:', Key);
 at(R, Key) ->
@@ -139,7 +140,7 @@ at(R, Key) ->
     end.
 
 -spec at_put(term(), term(), term()) -> term().
-at_put(R, Key, Value) when is_map(R), not is_map_key('$beamtalk_class', R) -> R#{Key => Value};
+at_put(R, Key, Value) when is_map(R), not is_map_key('$beamtalk_class', R) -> maps:put(Key, Value, R);
 at_put(R, Key, Value) -> send(R, 'at:put:', Key, Value).
 
 -spec concat(term(), term()) -> term().

@@ -35,7 +35,8 @@
 
 -define(RUNNING, beamtalk_running).
 -define(MEMORY, {?MODULE, memory}).
--define(PROCESSES, {?MODULE, processes}).
+%% A name, not a tuple: it is looked up for every actor.
+-define(PROCESSES, '$bt_max_processes').
 -define(BINARIES, {?MODULE, binaries}).
 %% Milliseconds in which nobody makes binaries worth counting.
 -define(SHORT, 5).

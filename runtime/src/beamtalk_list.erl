@@ -211,7 +211,7 @@ zip_shorter(_, _) -> [].
     beamtalk_argument:block(Block, 1, 'List', 'groupBy:'),
     Reversed = lists:foldl(fun(Element, Groups) ->
                                    Key = Block(Element),
-                                   Groups#{Key => [Element | maps:get(Key, Groups, [])]}
+                                   maps:put(Key, [Element | maps:get(Key, Groups, [])], Groups)
                            end, #{}, Self),
     maps:map(fun(_, Group) -> lists:reverse(Group) end, Reversed).
 

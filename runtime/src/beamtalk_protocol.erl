@@ -37,7 +37,7 @@ class_record(#{name := Name, module := Module} = Protocol) ->
     #{name => Name, superclass => 'Protocol', module => Module, code => Module, kind => object,
       package => maps:get(package, Meta), modifiers => [abstract, sealed], native => nil,
       source_file => maps:get(source_file, Meta), slots => [], class_slots => [],
-      method_info => #{}, class_method_info => ClassMethods, has_defaults => false,
+      method_info => #{}, class_method_info => ClassMethods, has_defaults => false, has_initial => false,
       has_class_defaults => false, patches => #{}, removed => [], docs => #{}, meta => Meta}.
 
 -spec 'class requiredMethods:'(term(), term()) -> [atom()].

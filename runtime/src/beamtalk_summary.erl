@@ -6,7 +6,7 @@
 
 -define(CHUNK, "BtSm").
 %% What else the registry asks a module for: whether it has these functions.
--define(ASKED, [{'__defaults', 1}, {'__class_defaults', 0}, {'__beamtalk_replaced', 0}]).
+-define(ASKED, [{'__defaults', 1}, {'__initial', 0}, {'__class_defaults', 0}, {'__beamtalk_replaced', 0}]).
 
 -type summary() :: #{meta := map() | none, protocol := term(), home := module(), extensions := [map()]}.
 -export_type([summary/0]).

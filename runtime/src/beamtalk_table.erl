@@ -182,6 +182,10 @@ info(#{name := Name, module := Module, superclass := Super} = Record, Defined, I
                       true -> Defaults ++ [Code];
                       false -> Defaults
                   end,
+      initial => case {Defaults, maps:get(has_initial, Record)} of
+                     {[], true} -> fun Code:'__initial'/0;
+                     _ -> none
+                 end,
       inits => case Defined of
                    #{initialize := F} when Name =/= 'Actor' -> Inits ++ [F];
                    _ -> Inits

@@ -55,6 +55,7 @@ actor_test_() ->
       {"a message that raises leaves the state", fun atomicity/0},
       {"exceptions are located and cross unchanged", fun exceptions/0},
       {"initialize runs ancestors first", fun initialize/0},
+      {"constant defaults are asked for as one map, where they are all there is", fun constants/0},
       {"a failing start", fun failing_start/0},
       {"required slots", fun required/0},
       {"dead actors", fun dead/0},
@@ -109,6 +110,30 @@ exceptions() ->
     ?assertEqual(<<"mine">>, beamtalk_error:field(Crossed, message)),
     ?assertEqual('TypeError', maps:get('$beamtalk_class', Crossed)),
     beamtalk_support:stop_all([K]).
+
+constants() ->
+    Given = {'spawnWith:', 1, "fun(S, D) -> beamtalk_actor_class:spawn_with(S, D) end"},
+    [beamtalk_support:define(Class#{kind => actor, class_methods => [Given]})
+     || Class <- [#{name => 'Lamp', superclass => 'Actor', initial => true, slots => [{lit, "false"}, {watts, "40"}]},
+                  #{name => 'Lantern', superclass => 'Lamp', initial => true, slots => [{oil, "1"}, {watts, "0"}]},
+                  #{name => 'Candle', superclass => 'Lamp'},
+                  #{name => 'Torch', superclass => 'Actor', initial => true, slots => [{chain, "[]"}, {lit, "false"}],
+                    methods => [{initialize, 0, "fun(_) -> beamtalk_actor:put_field(chain, get('$bt_chain')) end"}]}]],
+    State = fun(Class, Slots) ->
+        {_, _, _, Pid} = ?D:send(beamtalk_class:named(Class), 'spawnWith:', Slots),
+        {dictionary, Dictionary} = process_info(Pid, dictionary),
+        ?assertEqual(false, lists:keyfind('$bt_chain', 1, Dictionary)),
+        sys:get_state(Pid)
+    end,
+    ?assertEqual(fun bt@lamp:'__initial'/0, maps:get(initial, beamtalk_dispatch:info('Lamp'))),
+    ?assertEqual([none, none], [maps:get(initial, beamtalk_dispatch:info(Class)) || Class <- ['Lantern', 'Candle']]),
+    ?assertEqual(#{'$beamtalk_class' => 'Lamp', lit => false, watts => 40}, State('Lamp', #{})),
+    ?assertEqual(#{'$beamtalk_class' => 'Lamp', lit => true, watts => 40}, State('Lamp', #{lit => true})),
+    ?assertEqual(#{'$beamtalk_class' => 'Lantern', lit => false, watts => 0, oil => 1}, State('Lantern', #{})),
+    ?assertEqual(#{'$beamtalk_class' => 'Candle', lit => false, watts => 40}, State('Candle', #{})),
+    %% What runs at the start knows who waits for it.
+    Maker = self(),
+    ?assertMatch(#{lit := false, chain := [{Maker, {start, _}}]}, State('Torch', #{})).
 
 initialize() ->
     D = ?D:send(beamtalk_class:named('Derived'), spawn),

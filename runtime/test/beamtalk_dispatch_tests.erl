@@ -29,6 +29,7 @@ dispatch_test_() ->
       {"metaclasses", fun metaclass/0},
       {"comparison", fun comparison/0},
       {"concatenation", fun concatenation/0},
+      {"a Dictionary that grows is made on the heap", fun growing/0},
       {"extensions", fun extensions/0},
       {"cast needs an actor", fun cast/0}]}.
 
@@ -92,6 +93,30 @@ comparison() ->
     ?assertEqual(false, ?D:compare('<', new('Rect'), new('Rect'))),
     E = beamtalk_support:catch_error(fun() -> ?D:compare('>', new('Rect'), 1) end),
     ?assertEqual(does_not_understand, beamtalk_error:field(E, kind)).
+
+%% A new key takes 30 words and more in a large Dictionary. Made in fragments beside the heap, most of them would be found there
+%% by the collector.
+growing() ->
+    Count = 20000,
+    Fill = fun Fill(Key, Table) when Key =< Count -> Fill(Key + 1, ?D:at_put(Table, Key, Key));
+               Fill(_, Table) -> Count = map_size(Table)
+           end,
+    Pid = spawn(fun() -> receive go -> Fill(1, #{}) end end),
+    Monitor = monitor(process, Pid),
+    1 = erlang:trace(Pid, true, [garbage_collection]),
+    Pid ! go,
+    receive {'DOWN', Monitor, _, _, normal} -> ok end,
+    Delivered = erlang:trace_delivered(all),
+    receive {trace_delivered, all, Delivered} -> ok end,
+    ?assert(beside_the_heap(0) < 5 * Count).
+
+beside_the_heap(Words) ->
+    receive
+        {trace, _, Start, Facts} when Start =:= gc_minor_start; Start =:= gc_major_start ->
+            beside_the_heap(Words + proplists:get_value(mbuf_size, Facts));
+        {trace, _, _, _} -> beside_the_heap(Words)
+    after 0 -> Words
+    end.
 
 concatenation() ->
     ?assertEqual(<<"ab">>, ?D:concat(<<"a">>, <<"b">>)),

@@ -3,7 +3,8 @@
 %% `define(Spec)' takes a map: name, superclass, kind, slots (`{Name, DefaultText}' or
 %% `{Name, Type}' with `required'), methods (`{Selector, Arity, "fun text"}'), the same
 %% for the class side, and compiles, loads and registers the module. A fourth element of a method
-%% adds to what its MethodInfo says, the key `meta' to what the class says about itself.
+%% adds to what its MethodInfo says, the key `meta' to what the class says about itself. With `initial' all defaults of an
+%% actor are constants.
 -module(beamtalk_support).
 
 -export([start_workspace/0, kill_child/1, await/1]).
@@ -139,6 +140,8 @@ forms(#{name := Name} = Spec) ->
         ++ [function(decorated(lists:concat([C, case Side of class -> " class >> "; _ -> " >> " end]), S), N + 1, T)
             || {C, Side, S, N, T} <- Extensions]
         ++ [F || Slots =/= [], F <- [defaults(Slots), default(Slots)]]
+        ++ [function('__initial', 0, "fun() -> " ++ map_text([{'$beamtalk_class', io_lib:format("~p", [Name])} | Slots]) ++ " end")
+            || maps:get(initial, Spec, false)]
         ++ [function('__class_defaults', 0, "fun() -> " ++ map_text(ClassSlots) ++ " end") || ClassSlots =/= []]
         ++ [constant('__beamtalk_meta', Meta) || not maps:get(only_extensions, Spec, false)]
         ++ [constant('__beamtalk_extensions',

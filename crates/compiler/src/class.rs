@@ -335,7 +335,7 @@ impl<'a> Module<'a> {
         self.add_expression(&function, parameters, vec![body], line);
     }
 
-    /// `'__defaults'/1` with `'__default'/1`, or `'__class_defaults'/0`.
+    /// `'__defaults'/1` with `'__default'/1`, or `'__class_defaults'/0`; `'__initial'/0` where nothing is evaluated for an actor.
     fn defaults(&mut self, class: &ast::Class, is_class_side: bool, line: u32) {
         let slots: Vec<&ast::Slot> = class
             .slots
@@ -375,6 +375,19 @@ impl<'a> Module<'a> {
                 line: own_line,
             });
             pairs.push((name, value));
+        }
+        if statements.is_empty() && !is_class_side && self.table.kind(&class.name.text) == Kind::Actor {
+            let own = (
+                Erl::atom(line, "$beamtalk_class"),
+                Erl::atom(line, class.name.text.clone()),
+            );
+            let slots = std::iter::once(own).chain(pairs.iter().cloned()).collect();
+            self.add_expression(
+                "__initial",
+                Vec::new(),
+                vec![Erl::new(line, ErlKind::Map(slots))],
+                line,
+            );
         }
         if is_class_side {
             statements.push(Erl::new(line, ErlKind::Map(pairs)));

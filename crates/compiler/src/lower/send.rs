@@ -3,10 +3,13 @@
 use ecow::EcoString;
 
 use super::{Fact, Lowerer, Value};
-use crate::erl::{Clause, Erl, ErlKind};
+use crate::erl::{BinaryElement, Clause, Erl, ErlKind};
 use crate::ir::{Node, NodeKind};
 use crate::names;
 use crate::table::Kind;
+
+/// Texts from this size on are made only where the evaluation may have them (`LONG_TEXT` of `beamtalk_dispatch`).
+const LONG_TEXT: usize = 64 << 20;
 
 /// The Erlang operator of an arithmetic selector.
 fn arithmetic(selector: &str) -> Option<&'static str> {
@@ -167,8 +170,8 @@ impl Lowerer<'_> {
             });
         }
         if selector == "++" {
-            let [left, right] = self.two(receiver, argument);
-            let erl = Erl::call(line, "beamtalk_dispatch", "concat", vec![left.erl, right.erl]);
+            let operands = self.two(receiver, argument);
+            let erl = self.concatenation(operands, line);
             return Some(Value {
                 erl,
                 fact: Fact::Unknown,
@@ -256,6 +259,46 @@ impl Lowerer<'_> {
             erl,
             fact: Fact::Unknown,
         })
+    }
+
+    /// Two texts that are not long are joined here; everything else is `beamtalk_dispatch`'s.
+    fn concatenation(&mut self, operands: [Value; 2], line: u32) -> Erl {
+        let joined = |operands: Vec<Erl>| Erl::call(line, "beamtalk_dispatch", "concat", operands);
+        let is_text = |erl: &Erl| matches!(erl.kind, ErlKind::Binary(_));
+        let is_other = |value: &Value| {
+            let is_literal = !matches!(value.erl.kind, ErlKind::Var(_)) && value.erl.is_trivial();
+            let is_collection = matches!(
+                value.erl.kind,
+                ErlKind::List(..) | ErlKind::Map(_) | ErlKind::Tuple(_)
+            );
+            value.fact != Fact::Unknown || is_collection || (is_literal && !is_text(&value.erl))
+        };
+        if self.target.is_expression || operands.iter().any(is_other) {
+            return joined(operands.map(|value| value.erl).into());
+        }
+        let operands = operands.map(|value| self.name(value, line));
+        let unknown: Vec<&Erl> = operands.iter().filter(|erl| !is_text(erl)).collect();
+        let mut tests: Vec<Erl> = unknown
+            .iter()
+            .map(|erl| Erl::call(line, "erlang", "is_binary", vec![(*erl).clone()]))
+            .collect();
+        let size = |erl: &Erl| match &erl.kind {
+            ErlKind::Binary(text) => Erl::integer(line, text.len()),
+            _ => Erl::call(line, "erlang", "byte_size", vec![erl.clone()]),
+        };
+        let size = Erl::operator(line, "+", size(&operands[0]), size(&operands[1]));
+        tests.push(Erl::operator(line, "<", size, Erl::integer(line, LONG_TEXT)));
+        let Some(subject) = unknown.first().map(|erl| (*erl).clone()) else {
+            return joined(operands.into());
+        };
+        let wildcard = || Erl::var(line, "_");
+        let bytes = operands.iter().cloned().map(BinaryElement::bytes).collect();
+        let text = Erl::new(line, ErlKind::BinaryPattern(bytes));
+        let clauses = vec![
+            Clause::guarded(line, wildcard(), tests, vec![text]),
+            Clause::new(line, wildcard(), vec![joined(operands.into())]),
+        ];
+        Erl::case(line, subject, clauses)
     }
 
     fn two(&mut self, left: &Node, right: &Node) -> [Value; 2] {
