@@ -70,6 +70,7 @@ codes! {
     ROOT_CLASS = "E0235", "A class has no superclass.";
     HANDLE_SCOPE = "E0237", "`handleScope:` stands in the header of a Value or an Actor; only Object classes wrap handles.";
     DUPLICATE_PARAMETER = "E0238", "Two parameters of one block or method have the same name.";
+    COMPUTED_IN_PLACE = "E0239", "A method of the library whose sends are computed where they stand is given another body.";
     SELF_PARAMETER = "E0236", "A parameter has the type `Self`.";
     FFI_DISABLED = "E0501", "Erlang is called, or a class has a backing module, where that is switched off.";
     WRONG_SELECTOR = "E0701", "The source given for a method defines another one.";

@@ -277,6 +277,13 @@ impl Checker<'_> {
             );
             self.error(codes::EQUALITY_METHOD, method.head.span, message);
         }
+        if !method.is_class && is_computed_in_place(class, selector) && !self.is_library() {
+            let message = eco_format!("`{selector}` of {class} is computed where it is sent and cannot be replaced");
+            self.diagnostics.push(
+                Diagnostic::error(codes::COMPUTED_IN_PLACE, method.head.span, message)
+                    .with_hint("Give the method another name, or a class of your own the method."),
+            );
+        }
         if is_primitive(method) && !self.is_library() {
             let message = "Primitives can only be declared in the standard library";
             let hint = eco_format!("Write the body of `{class}>>{selector}` in Beamtalk, or use `native:`.");
@@ -538,5 +545,21 @@ impl Checker<'_> {
             found = found || self.alias_cycle(inner, path);
         });
         found
+    }
+}
+
+/// What `lower` computes in place without asking whether somebody replaced it.
+fn is_computed_in_place(class: &str, selector: &str) -> bool {
+    match class {
+        "Number" | "Integer" | "Float" => matches!(selector, "+" | "-" | "*" | "/" | "%" | "<" | ">" | "<=" | ">="),
+        "String" | "List" => selector == "++",
+        "Dictionary" => matches!(selector, "at:" | "at:put:"),
+        "Boolean" | "True" | "False" => selector == "not",
+        "Block" => {
+            selector == "value"
+                || selector.split_terminator(':').all(|part| part == "value")
+                || matches!(selector, "on:do:" | "ensure:" | "whileTrue:" | "whileFalse:" | "repeat")
+        }
+        _ => false,
     }
 }
