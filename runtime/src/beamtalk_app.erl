@@ -29,7 +29,10 @@ start(_Type, _Args) ->
     case beamtalk_sup:start_link() of
         {ok, Supervisor} ->
             case boot(application:get_env(beamtalk, image)) of
-                ok -> serve(application:get_env(beamtalk, role, program), Supervisor);
+                ok ->
+                    %% This process goes on, waiting, and would keep the image's file.
+                    garbage_collect(),
+                    serve(application:get_env(beamtalk, role, program), Supervisor);
                 {error, Reason} -> {error, {image, Reason}}
             end;
         {error, Reason} -> {error, Reason}

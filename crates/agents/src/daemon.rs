@@ -8,13 +8,13 @@ mod hub;
 mod listen;
 mod notify;
 mod recover;
-mod rest;
 mod watch;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use beamtalk_process::Rest;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -22,7 +22,6 @@ pub(crate) use create::NEW_USAGE;
 pub(crate) use hub::Hub;
 pub(crate) use listen::Entrance;
 pub(crate) use recover::recover as recover_sessions;
-use rest::Rest;
 
 use crate::ages::{self, AgeWriter};
 use crate::config::{AuthMode, Config};
@@ -55,8 +54,6 @@ pub struct DaemonOptions {
     pub warn: fn(&str),
     /// Called when the socket answers.
     pub ready: fn(),
-    /// Called when there is nothing to do for a while: gives back memory.
-    pub rest: fn(),
 }
 
 /// Bring events to the disk a second after they came; an idle daemon does not wake for it.
@@ -126,10 +123,7 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
             _ = hangup.recv() => hub.reload(),
             _ = sweep.tick() => {
                 hub.sweep();
-                if rest.is_due(rest::worked()) {
-                    (options.rest)();
-                    rest.gave_back(rest::worked());
-                }
+                rest.look();
             }
             _ = tidy.tick() => {
                 let places = hub.places.clone();

@@ -9,7 +9,6 @@ mod commands;
 mod config;
 mod exit;
 mod lock;
-mod memory;
 mod start_flags;
 mod terminal;
 mod workspace_link;

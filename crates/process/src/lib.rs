@@ -5,7 +5,8 @@
 //! its group, session or environment, and also when this process is killed. [`spawn`] is the
 //! plain way: a process group of its own, which [`Child::stop`] ends. [`asked`] is for a program
 //! that answers and ends. [`run_port_helper`]
-//! does all that for a node, over a pipe. [`LineSplitter`] turns bytes into lines the way a terminal shows them.
+//! does all that for a node, over a pipe. [`LineSplitter`] turns bytes into lines the way a terminal shows them. A process
+//! that waits gives back the memory it does not need ([`Rest`], [`give_back`]).
 //!
 //! It knows nothing of what the programs are for: no restart policy, no labels, no state.
 
@@ -21,7 +22,9 @@ mod keepers;
 mod keeping;
 mod lines;
 mod members;
+mod memory;
 mod port_helper;
+mod rest;
 mod sentry;
 mod wire;
 
@@ -35,5 +38,7 @@ pub use group::{Entry, Group, entry_of};
 pub use guard::run_guard_if_asked;
 pub use keepers::{Happened, KEEPERS_ARGUMENT, Keepers, Kept};
 pub use lines::{LINE_LIMIT, Line, LineSplitter};
+pub use memory::give_back;
 pub use port_helper::run_port_helper;
+pub use rest::{Rest, RestingInput};
 pub use rustix::process::Signal;

@@ -2,11 +2,16 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use beamtalk_workspace::{AgentsDoor, DoorFault, StartOrder, StartReport};
 
 use crate::exit::Exit;
+
+/// After so long without a job a compiler worker gives back the memory it does not need.
+const WORKER_REST: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -52,6 +57,8 @@ fn report(report: StartReport) {
 }
 
 pub(crate) fn run_compiler_worker() -> anyhow::Result<Exit> {
-    beamtalk_workspace::run_compiler_worker(std::io::stdin().lock(), std::io::stdout().lock())?;
+    let input = std::io::stdin().as_fd().try_clone_to_owned()?;
+    let input = beamtalk_process::RestingInput::new(input, WORKER_REST);
+    beamtalk_workspace::run_compiler_worker(input, std::io::stdout().lock())?;
     Ok(Exit::Success)
 }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use beamtalk_etf::Term;
+use beamtalk_process::Rest;
 use beamtalk_storage::Metadata;
 use beamtalk_wire::{ErrorBody, ErrorKind, WorkspaceEvent, limits};
 use serde::Deserialize;
@@ -22,6 +23,8 @@ const SUPERVISORS: Duration = Duration::from_secs(10);
 const WORK: Duration = Duration::from_secs(10);
 /// How often sessions without connection are looked at.
 const SWEEP: Duration = Duration::from_secs(30);
+/// How often it is looked whether the daemon rests.
+const REST: Duration = Duration::from_secs(5);
 
 pub(super) async fn serve(daemon: Daemon) {
     let Daemon {
@@ -53,6 +56,9 @@ async fn wait(workspace: &Workspace, log: &DaemonLog) -> Stop {
         return stop("signals");
     };
     let mut sweep = tokio::time::interval(SWEEP);
+    let mut rest = tokio::time::interval(REST);
+    rest.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut work = Rest::default();
     let mut idle = tokio::time::interval(idle_check(workspace));
     idle.reset();
     let mut last_work = None;
@@ -79,6 +85,7 @@ async fn wait(workspace: &Workspace, log: &DaemonLog) -> Stop {
                     workspace.end_session(&session).await;
                 }
             }
+            _ = rest.tick() => work.look(),
             _ = idle.tick() => {
                 if is_idle(workspace, &mut last_work).await {
                     return stop("idle");

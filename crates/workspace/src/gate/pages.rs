@@ -9,7 +9,6 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::{Response, StatusCode};
-use rust_embed::RustEmbed;
 
 /// A file to be served.
 #[derive(Clone, Debug)]
@@ -23,10 +22,12 @@ pub struct Page {
 /// The file at a path: `/` or below `/assets/`.
 pub type Pages = fn(&str) -> Option<Page>;
 
-/// What `web/build.mjs` made, or one page that says it was left out. Debug builds read the folder when asked.
-#[derive(RustEmbed)]
-#[folder = "$BEAMTALK_WEB_FILES"]
-struct Built;
+/// Name and bytes of what `web/build.mjs` made, or of one page that says it was left out.
+const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
+
+fn built(name: &str) -> Option<&'static [u8]> {
+    FILES.iter().find(|file| file.0 == name).map(|file| file.1)
+}
 
 /// Stands in the page where the nonce of each answer goes.
 const NONCE: &str = "__NONCE__";
@@ -46,11 +47,11 @@ pub fn workspace_page(path: &str) -> Option<Page> {
         "svg" => "image/svg+xml",
         _ => return None,
     };
-    let plain = Built::get(name).map(|file| (file, false));
-    let found = plain.or_else(|| Built::get(&format!("{name}.gz")).map(|file| (file, true)));
-    found.map(|(file, is_compressed)| Page {
+    let plain = built(name).map(|bytes| (bytes, false));
+    let found = plain.or_else(|| built(&format!("{name}.gz")).map(|bytes| (bytes, true)));
+    found.map(|(bytes, is_compressed)| Page {
         mime,
-        bytes: file.data,
+        bytes: bytes.into(),
         is_compressed,
     })
 }

@@ -97,7 +97,6 @@ pub(super) fn serve(client: &Client, options: &ServeArguments) -> Result<Exit, F
             writeln!(std::io::stderr(), "{line}").ok();
         },
         ready,
-        rest: crate::memory::give_back,
     };
     let served = runtime.block_on(beamtalk_agents::serve(daemon));
     // Whatever still reads or writes a file is not waited for.

@@ -69,7 +69,7 @@ async fn talk(host: Rc<Workspace>, settings: Rc<Settings>) -> anyhow::Result<Exi
                 None => break,
             },
             () = tokio::time::sleep(REST), if !is_resting => {
-                crate::memory::give_back();
+                beamtalk_process::give_back();
                 is_resting = true;
                 continue;
             }
