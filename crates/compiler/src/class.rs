@@ -176,7 +176,9 @@ impl<'a> Module<'a> {
         };
         // Not what is generated: a method that takes its place comes without a text that says who calls it directly.
         let selectors = |is_class: bool| -> FxHashSet<EcoString> {
-            side(is_class).map(|method| method.head.selector.clone()).collect()
+            side(is_class)
+                .map(|method| method.head.selector.clone())
+                .collect()
         };
         let (instance_selectors, class_selectors) = (selectors(false), selectors(true));
 

@@ -33,8 +33,23 @@ mod tests {
     #[test]
     fn nothing_is_invisible() {
         for letter in [
-            '\u{85}', '\u{9b}', '\u{ad}', '\u{34f}', '\u{115f}', '\u{180e}', '\u{200b}', '\u{2028}', '\u{2060}',
-            '\u{206a}', '\u{3164}', '\u{fe00}', '\u{feff}', '\u{ffa0}', '\u{e0041}', '\u{e0100}', '\u{1b}',
+            '\u{85}',
+            '\u{9b}',
+            '\u{ad}',
+            '\u{34f}',
+            '\u{115f}',
+            '\u{180e}',
+            '\u{200b}',
+            '\u{2028}',
+            '\u{2060}',
+            '\u{206a}',
+            '\u{3164}',
+            '\u{fe00}',
+            '\u{feff}',
+            '\u{ffa0}',
+            '\u{e0041}',
+            '\u{e0100}',
+            '\u{1b}',
         ] {
             let shown = escape(&format!("a{letter}b"));
             assert_eq!(shown, format!("a{}b", letter.escape_unicode()));

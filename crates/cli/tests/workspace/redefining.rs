@@ -380,7 +380,11 @@ fn blocks_and_endless_loops_send_to_what_is_there_now() {
             assert_eq!(client.text(code).await, "#(#old, #new, #new, #new)", "{code}");
         }
         client.text("bus announceAndWait: Strike new").await;
-        for (code, shown) in [("own value", "#new"), ("theirs value", "#new"), ("Board notes", "#(#new)")] {
+        for (code, shown) in [
+            ("own value", "#new"),
+            ("theirs value", "#new"),
+            ("Board notes", "#(#new)"),
+        ] {
             assert_eq!(client.text(code).await, shown, "{code}");
         }
         client.text(&class.replace("#old", "#anew")).await;
@@ -405,7 +409,9 @@ fn generated_methods_are_replaced_for_the_class_itself() {
         for (head, written, own) in ways {
             let before = client.text(written).await;
             assert_eq!(client.text(own).await, before, "{head}");
-            let answer = client.good("eval", json!({"code": format!("{head} => #mine")})).await;
+            let answer = client
+                .good("eval", json!({"code": format!("{head} => #mine")}))
+                .await;
             for code in [written, own] {
                 assert_eq!(client.text(code).await, "#mine", "{head}: {code}");
             }

@@ -278,7 +278,8 @@ impl Checker<'_> {
             self.error(codes::EQUALITY_METHOD, method.head.span, message);
         }
         if !method.is_class && is_computed_in_place(class, selector) && !self.is_library() {
-            let message = eco_format!("`{selector}` of {class} is computed where it is sent and cannot be replaced");
+            let message =
+                eco_format!("`{selector}` of {class} is computed where it is sent and cannot be replaced");
             self.diagnostics.push(
                 Diagnostic::error(codes::COMPUTED_IN_PLACE, method.head.span, message)
                     .with_hint("Give the method another name, or a class of your own the method."),
@@ -551,14 +552,19 @@ impl Checker<'_> {
 /// What `lower` computes in place without asking whether somebody replaced it.
 fn is_computed_in_place(class: &str, selector: &str) -> bool {
     match class {
-        "Number" | "Integer" | "Float" => matches!(selector, "+" | "-" | "*" | "/" | "%" | "<" | ">" | "<=" | ">="),
+        "Number" | "Integer" | "Float" => {
+            matches!(selector, "+" | "-" | "*" | "/" | "%" | "<" | ">" | "<=" | ">=")
+        }
         "String" | "List" => selector == "++",
         "Dictionary" => matches!(selector, "at:" | "at:put:"),
         "Boolean" | "True" | "False" => selector == "not",
         "Block" => {
             selector == "value"
                 || selector.split_terminator(':').all(|part| part == "value")
-                || matches!(selector, "on:do:" | "ensure:" | "whileTrue:" | "whileFalse:" | "repeat")
+                || matches!(
+                    selector,
+                    "on:do:" | "ensure:" | "whileTrue:" | "whileFalse:" | "repeat"
+                )
         }
         _ => false,
     }

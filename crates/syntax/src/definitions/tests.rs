@@ -107,7 +107,10 @@ fn a_new_method_comes_after_the_last_one_in_the_indentation_of_the_file() {
 
 #[test]
 fn a_new_method_stands_at_the_margin_where_the_others_do() {
-    for head in ["Actor subclass: Lamp\n", "Actor subclass: Lamp\nstate: on = false\n"] {
+    for head in [
+        "Actor subclass: Lamp\n",
+        "Actor subclass: Lamp\nstate: on = false\n",
+    ] {
         for methods in ["", "\na => 1\n", "\na => 1\n\nb =>\n  self a\n"] {
             let text = format!("{head}{methods}");
             let new = splice(&text, &[put("fresh", "fresh =>\n  self a")]).unwrap();
