@@ -98,6 +98,8 @@ output! {
         ;
         /// Files of tests that could not be loaded.
         load_errors: Vec<FoundFault>,
+        /// Changed on disk and not loaded, so not tested: evaluate `Workspace sync`, then test again.
+        disk_changed: Vec<String>,
     }
 }
 
@@ -269,7 +271,23 @@ pub(crate) async fn test<H: Host>(context: &Context<'_, H>, input: Test) -> Resu
             .map(failed)
             .collect(),
         load_errors: some(load_faults(context.host, &loaded.errors)),
+        disk_changed: some(disk_changed(context).await),
     })
+}
+
+/// Files that are not what the image runs and may be named.
+async fn disk_changed<H: Host>(context: &Context<'_, H>) -> Vec<String> {
+    let request = requests::Changes {
+        disk: Some(true),
+        ..requests::Changes::default()
+    };
+    // Who cannot be told of them is told how the tests went.
+    let Ok(changes) = context.ask(&request).await else {
+        return Vec::new();
+    };
+    let mut files = changes.answer.disk_changed.unwrap_or_default();
+    files.retain(|file| context.host.inside(file).is_ok());
+    files
 }
 
 output! {
