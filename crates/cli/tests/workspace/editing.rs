@@ -348,6 +348,31 @@ fn changes_of_the_library_are_undone() {
                 }
             }
         }
+        // What no written send would see is refused.
+        for (class, selector) in [
+            ("Integer", "+"),
+            ("String", "++"),
+            ("Dictionary", "at:put:"),
+            ("Block", "value:"),
+            ("True", "not"),
+        ] {
+            let names = ["a", "b"];
+            let head: String = match selector.matches(':').count() {
+                0 if selector == "not" => selector.to_owned(),
+                0 => format!("{selector} a"),
+                _ => selector
+                    .split_terminator(':')
+                    .zip(names)
+                    .map(|(part, name)| format!("{part}: {name} "))
+                    .collect(),
+            };
+            let patch = json!({"class": class, "selector": selector, "source": format!("{head} => 1")});
+            let answer = client.ask("save-method", patch).await;
+            assert_eq!(
+                answer["error"]["diagnostics"][0]["code"], "E0239",
+                "{class} {selector}: {answer}"
+            );
+        }
         // Undone twice, done again, and twice on top of each other.
         let patch = |value: u32| json!({"class": "Integer", "selector": "max:", "source": format!("max: other => {value}")});
         let first = client.good("save-method", patch(7)).await["entry"]["seq"].clone();

@@ -280,10 +280,13 @@ impl Checker<'_> {
         if !method.is_class && is_computed_in_place(class, selector) && !self.is_library() {
             let message =
                 eco_format!("`{selector}` of {class} is computed where it is sent and cannot be replaced");
-            self.diagnostics.push(
-                Diagnostic::error(codes::COMPUTED_IN_PLACE, method.head.span, message)
-                    .with_hint("Give the method another name, or a class of your own the method."),
-            );
+            let mut finding = Diagnostic::error(codes::COMPUTED_IN_PLACE, method.head.span, message)
+                .with_hint("Give the method another name, or a class of your own the method.");
+            // In a file the library's own method wins, whatever it is.
+            if self.file.origin != Origin::Session {
+                finding.severity = Severity::Warning;
+            }
+            self.diagnostics.push(finding);
         }
         if is_primitive(method) && !self.is_library() {
             let message = "Primitives can only be declared in the standard library";

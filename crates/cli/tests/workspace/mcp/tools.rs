@@ -746,9 +746,19 @@ fn tests_tell_which_files_they_did_not_see() {
     let mut mcp = Mcp::start(&home, &[]);
     assert!(mcp.good("test", json!({})).get("disk_changed").is_none());
     let lamp = std::fs::read_to_string(home.project().join("src/lamp.bt")).expect("the lamp");
-    write(&home, "src/lamp.bt", &format!("// By hand.\n{lamp}\n  later => 7\n"));
-    assert_eq!(mcp.good("test", json!({}))["disk_changed"], json!(["src/lamp.bt"]));
+    write(
+        &home,
+        "src/lamp.bt",
+        &format!("// By hand.\n{lamp}\n  later => 7\n"),
+    );
+    assert_eq!(
+        mcp.good("test", json!({}))["disk_changed"],
+        json!(["src/lamp.bt"])
+    );
     mcp.good("evaluate", json!({"code": "Workspace sync"}));
     assert!(mcp.good("test", json!({})).get("disk_changed").is_none());
-    assert_eq!(mcp.good("evaluate", json!({"code": "Lamp spawn later"}))["value"], 7);
+    assert_eq!(
+        mcp.good("evaluate", json!({"code": "Lamp spawn later"}))["value"],
+        7
+    );
 }
