@@ -370,7 +370,7 @@ fn changes_of_the_library_are_undone() {
             let answer = client.ask("save-method", patch).await;
             assert_eq!(
                 answer["error"]["diagnostics"][0]["code"], "E0239",
-                "{class} {selector}: {answer}"
+                "{class} {selector}: {answer:?}"
             );
         }
         // Undone twice, done again, and twice on top of each other.
