@@ -49,8 +49,9 @@ impl Default for Rate {
 }
 
 impl Rate {
-    /// Take a place for a call; if there is none, how many milliseconds until there is.
-    pub fn take(&mut self, now: Instant, is_destructive: bool) -> Result<(), u64> {
+    /// Take a place for a call that loses something so often; if there is none, how many milliseconds until there is.
+    pub fn take(&mut self, now: Instant, losses: usize) -> Result<(), u64> {
+        let losses = losses as f64;
         let passed = now.duration_since(self.looked).as_secs_f64();
         self.looked = now;
         self.calls = (self.calls + passed * CALLS_PER_SECOND).min(BURST);
@@ -60,13 +61,11 @@ impl Rate {
         if self.calls < 1.0 {
             return wait(1.0 - self.calls, CALLS_PER_SECOND);
         }
-        if is_destructive && self.destroyed < 1.0 {
-            return wait(1.0 - self.destroyed, per_second);
+        if self.destroyed < losses {
+            return wait(losses - self.destroyed, per_second);
         }
         self.calls -= 1.0;
-        if is_destructive {
-            self.destroyed -= 1.0;
-        }
+        self.destroyed -= losses;
         Ok(())
     }
 }
@@ -222,16 +221,16 @@ mod tests {
         let mut rate = Rate::default();
         let start = rate.looked;
         for _ in 0..2_400 {
-            assert_eq!(rate.take(start, false), Ok(()));
+            assert_eq!(rate.take(start, 0), Ok(()));
         }
-        assert_eq!(rate.take(start, false), Err(1));
-        assert_eq!(rate.take(start + Duration::from_millis(2), false), Ok(()));
+        assert_eq!(rate.take(start, 0), Err(1));
+        assert_eq!(rate.take(start + Duration::from_millis(2), 0), Ok(()));
         let mut rate = Rate::default();
         for _ in 0..10 {
-            assert_eq!(rate.take(start, true), Ok(()));
+            assert_eq!(rate.take(start, 1), Ok(()));
         }
-        assert!(rate.take(start, true).is_err_and(|wait| wait > 1_000));
-        assert_eq!(rate.take(start, false), Ok(()));
+        assert!(rate.take(start, 1).is_err_and(|wait| wait > 1_000));
+        assert_eq!(rate.take(start, 0), Ok(()));
     }
 
     #[test]

@@ -258,8 +258,8 @@ impl ChangeLog {
         let state = self.project.state(path);
         let own = self.project.relative(path);
         let of_file = || self.pending().filter(|one| one.source_file == own);
-        let is_promised = of_file()
-            .any(|one| one.kind == Kind::NewClass && !of_file().any(|later| later.shadows(one)));
+        let is_promised =
+            of_file().any(|one| one.kind == Kind::NewClass && !of_file().any(|later| later.shadows(one)));
         check_new_class(NewClass {
             class,
             path,

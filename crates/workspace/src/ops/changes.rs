@@ -422,7 +422,10 @@ async fn take_out(
         ("class", Term::binary(class)),
         ("selector", Term::binary(selector)),
         ("side", Term::binary(side)),
-        ("restore", Term::atom(if instead == Instead::Code { "true" } else { "false" })),
+        (
+            "restore",
+            Term::atom(if instead == Instead::Code { "true" } else { "false" }),
+        ),
     ]);
     workspace.image.call("", "remove-method", arguments).await?;
     let key = Key::method(class, is_class_side, selector);

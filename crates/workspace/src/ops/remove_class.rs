@@ -39,7 +39,9 @@ async fn class_definition(workspace: &Rc<Workspace>, class: &str) -> Result<Defi
     let info = class_info(workspace, class).await?;
     let known = workspace.compiler.known.borrow();
     let previous = match &info.source {
-        Some(file) => known.file(info.package.as_deref(), file).map(|file| file.text.clone()),
+        Some(file) => known
+            .file(info.package.as_deref(), file)
+            .map(|file| file.text.clone()),
         None => known.session_class(class),
     };
     drop(known);
