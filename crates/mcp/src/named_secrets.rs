@@ -76,7 +76,8 @@ pub(crate) fn masked(text: &str) -> String {
     while let Some((name, value)) = next_pair(rest) {
         let (before, behind) = rest.split_at(value);
         kept.push_str(before);
-        if is_secret(before.get(name..).unwrap_or_default()) {
+        let (lead, named) = before.split_at(name);
+        if is_secret(named) && !is_prose(lead, named) {
             kept.push_str(MASK);
             rest = behind.get(length_of_value(behind)..).unwrap_or_default();
         } else {
@@ -85,6 +86,12 @@ pub(crate) fn masked(text: &str) -> String {
     }
     kept.push_str(rest);
     kept
+}
+
+/// Whether a name is the last word of a sentence: `unexpected token: }`.
+fn is_prose(lead: &str, named: &str) -> bool {
+    let is_word_before = lead.trim_end_matches(' ').ends_with(char::is_alphanumeric);
+    lead.ends_with(' ') && is_word_before && !named.contains("=>")
 }
 
 /// Where the next name begins that has a value, and where that value does.
@@ -160,6 +167,11 @@ mod tests {
             ("#{\"token\" => \"cut off he…", "#{\"token\" => ***"),
             ("#{\"cookie\"=>1}", "#{\"cookie\"=>***}"),
             ("no pair: here", "no pair: here"),
+            (
+                "Result error: unexpected token: } in f(token: 1)",
+                "Result error: unexpected token: } in f(token: ***)",
+            ),
+            ("token: 1\n  token: 2", "token: ***\n  token: ***"),
             ("\"=> token\"", "\"=> token\""),
             ("it => ", "it => "),
             ("=>", "=>"),

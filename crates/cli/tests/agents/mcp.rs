@@ -431,6 +431,19 @@ fn a_client_in_a_session_speaks_through_its_door() {
         (&denied["kind"], &denied["details"]["by"]),
         (&json!("policy_denied"), &json!("role"))
     );
+    // What it says of itself and to others is its own affair all the same, and that of nobody else.
+    assert!(reading.tools().contains(&"set_state".to_owned()));
+    reading.good("set_state", json!({"state": "running"}));
+    let own = |id: &str| json!({"path": format!("agents/{id}/state"), "text": "idle"});
+    reading.good("write_file", own(&reader));
+    assert_eq!(reading.bad("write_file", own(&writer))["kind"], "policy_denied");
+    reading.good("check_inbox", json!({}));
+    let letter = json!({"to": "user", "type": "QUERY_REQUEST", "subject": "s", "body": "b"});
+    reading.good("send_message", letter);
+    let prompt = json!({"path": format!("agents/{reader}/in"), "text": "ls"});
+    assert_eq!(reading.bad("write_file", prompt)["kind"], "policy_denied");
+    let file = reading.bad("list_files", json!({"path": format!("agents/{reader}/info")}));
+    assert!(file["message"].as_str().unwrap().contains("read_file"), "{file}");
     let (audit, _) = world.run("beamtalk workspace audit --type mcp --json");
     assert!(audit.contains(&format!("session:{writer}")), "{audit}");
     assert!(audit.contains("\"way\":\"door\""), "{audit}");

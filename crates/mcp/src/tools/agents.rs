@@ -235,7 +235,14 @@ async fn create<H: Host>(context: &Context<'_, H>, new: New<'_>) -> Result<Strin
         has_worktree,
         text,
     } = new;
-    let cwd = working_directory(context, cwd.unwrap_or(".")).await?;
+    let cwd = match (cwd, context.host.own_session()) {
+        (None, Some(own)) => context
+            .read(format!("agents/{own}/cwd"))
+            .await?
+            .trim_end()
+            .to_owned(),
+        (cwd, _) => working_directory(context, cwd.unwrap_or(".")).await?,
+    };
     let mut line = format!("new {} {}", quoted("backend", backend)?, quoted("cwd", &cwd)?);
     for (name, value) in named {
         if let Some(value) = value {

@@ -73,7 +73,12 @@ fn note(settings: &Settings) -> String {
     } else {
         "This is a guardrail against accidents, no boundary."
     };
-    format!("{text}. {kind}")
+    let held = match settings.approval {
+        Approval::Off | Approval::Execute => "",
+        Approval::Destructive => " What loses something waits for a person's yes.",
+        Approval::Write => " Writing files and steering the loop wait for a person's yes.",
+    };
+    format!("{text}. {kind}{held}")
 }
 
 fn names(settings: &Settings) -> Vec<String> {
