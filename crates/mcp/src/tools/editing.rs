@@ -244,16 +244,16 @@ impl Method {
     }
 }
 
-/// What a client can do about a field that is not there.
+/// What the compiler says of a field that is not there.
+const UNKNOWN_FIELD: &str = "E0202";
+
+/// The same error, with what a client can do about a field that is not there.
 fn with_way(mut error: HostError) -> HostError {
-    if let Some(hint) = error
-        .hint
-        .as_mut()
-        .filter(|hint| hint.contains("in the class body"))
-    {
-        hint.push_str(
-            " To do so evaluate the whole text of the class: that of read_source, with the new field.",
-        );
+    let mut codes = error.diagnostics.iter().filter_map(|one| one.code.as_deref());
+    if codes.any(|code| code == UNKNOWN_FIELD) {
+        let hint = error.hint.take().map_or_else(String::new, |hint| hint + " ");
+        let way = "A class gets a new field by evaluating its whole text: that of read_source, with the field declared.";
+        error.hint = Some(hint + way);
     }
     error
 }
