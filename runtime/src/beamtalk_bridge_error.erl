@@ -87,7 +87,13 @@ key_name(<<"erlang_error">>) -> <<"reason">>;
 key_name(Name) -> Name.
 
 detail(Key, Value) when Key =:= erlang_error; Key =:= reason -> reason(Value);
-detail(_, Value) -> beamtalk_bridge_value:bounded(Value, fun() -> reason(Value) end).
+detail(_, Value) -> beamtalk_bridge_value:bounded(Value, fun() -> printed(Value) end).
+
+%% Printing runs methods of the image, which may fail.
+printed(Value) ->
+    try cut(beamtalk_display:print(Value))
+    catch _:_ -> reason(Value)
+    end.
 
 reason(Text) when is_binary(Text) -> cut(Text);
 reason(Reason) -> cut(unicode:characters_to_binary(io_lib:format("~0tP", [Reason, 200]))).

@@ -8,6 +8,8 @@
 %% Bytes of the printed value of an entry point.
 -define(VALUE_LIMIT, 65536).
 -define(TEST_TIME, 60000).
+%% Of the stack of a failure.
+-define(FRAMES, 20).
 
 -type fields() :: beamtalk_image_ops_fields:fields().
 
@@ -113,9 +115,13 @@ failing_line(File, #{frames := Frames}) when File =/= nil ->
     end;
 failing_line(_, _) -> nil.
 
-error_report(#{kind := Kind, message := Message, expected := Expected, actual := Actual}) ->
-    Values = [{expected, shown(Expected)}, {actual, shown(Actual)}],
-    maps:from_list([{kind, Kind}, {message, Message} | [Value || {_, Text} = Value <- Values, Text =/= nil]]).
+error_report(#{kind := Kind, message := Message, expected := Expected, actual := Actual, frames := Frames}) ->
+    Stack = case [Text || {_, _, Text} <- lists:sublist(Frames, ?FRAMES)] of
+        [] -> nil;
+        Texts -> Texts
+    end,
+    Values = [{expected, shown(Expected)}, {actual, shown(Actual)}, {stack, Stack}],
+    maps:from_list([{kind, Kind}, {message, Message} | [Value || {_, Shown} = Value <- Values, Shown =/= nil]]).
 
 shown(nil) -> nil;
 shown(Text) when is_binary(Text) -> Text;

@@ -208,10 +208,16 @@ run_error(Self) ->
 
 %%% Asking
 
+%% What the evaluation has no right to is no answer of the loop.
 ask(Question) ->
-    beamtalk_asking:ask(<<"loop">>, Question,
-                        {loop_not_running, <<"no loop runs here: this is no workspace">>,
-                         <<"Run it in one: beamtalk loop run --workspace">>}).
+    Alone = {loop_not_running, <<"no loop runs here: this is no workspace">>,
+             <<"Run it in one: beamtalk loop run --workspace">>},
+    case beamtalk_asking:ask(<<"loop">>, Question, Alone) of
+        {error, Exception} = Answer ->
+            beamtalk_error:field(Exception, kind) =:= loop_forbidden andalso erlang:error(Exception),
+            Answer;
+        Answer -> Answer
+    end.
 
 result(Answer, Make) -> beamtalk_asking:result(Answer, Make).
 

@@ -87,7 +87,7 @@ impl NotifyKeys {
     pub(crate) fn words(&self) -> Vec<String> {
         match &self.command {
             None => USUAL_NOTICE.iter().map(|word| (*word).to_owned()).collect(),
-            Some(Words::Line(line)) => crate::text::split_words(line).unwrap_or_default(),
+            Some(Words::Line(line)) => beamtalk_wire::split_words(line).unwrap_or_default(),
             Some(Words::List(words)) => words.clone(),
         }
     }

@@ -69,5 +69,5 @@ pub use places::Places;
 pub use sandbox::{Kernel, closed_switches, run_session};
 pub use session::State;
 pub use tap::{tap, tick};
-pub use text::{check_directory, clean, clean_path, split_words};
+pub use text::{check_directory, clean, clean_path};
 pub use tmux::{TMUX_MINIMUM, end_servers, is_new_enough as is_tmux_new_enough, version as tmux_version};

@@ -95,45 +95,6 @@ pub(crate) fn safe_prompt(bytes: &[u8]) -> Result<String, Refusal> {
     }
 }
 
-/// Split a command line at blanks; `'…'` and `"…"` group.
-pub fn split_words(line: &str) -> Option<Vec<String>> {
-    let mut words = Vec::new();
-    let mut letters = line.chars().peekable();
-    loop {
-        while letters.next_if(|c| c.is_whitespace()).is_some() {}
-        if letters.peek().is_none() {
-            return Some(words);
-        }
-        let mut word = String::new();
-        while let Some(letter) = letters.next_if(|c| !c.is_whitespace()) {
-            match letter {
-                '\'' => loop {
-                    match letters.next()? {
-                        '\'' if letters.next_if_eq(&'\'').is_some() => word.push('\''),
-                        '\'' => break,
-                        other => word.push(other),
-                    }
-                },
-                '"' => loop {
-                    match letters.next()? {
-                        '\\' => match letters.next()? {
-                            quoted @ ('"' | '\\') => word.push(quoted),
-                            other => {
-                                word.push('\\');
-                                word.push(other);
-                            }
-                        },
-                        '"' => break,
-                        other => word.push(other),
-                    }
-                },
-                other => word.push(other),
-            }
-        }
-        words.push(word);
-    }
-}
-
 /// A working directory as the server stores it: absolute, cleaned, existing, searchable.
 pub fn check_directory(path: &str) -> Result<String, Refusal> {
     if path.len() > 4096 || path.chars().any(char::is_control) {
@@ -174,7 +135,7 @@ pub fn clean_path(path: &str) -> String {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{clean, clean_path, safe_prompt, split_words};
+    use super::{clean, clean_path, safe_prompt};
 
     #[test]
     fn terminal_output_becomes_plain_text() {
@@ -201,17 +162,6 @@ mod tests {
         assert_eq!(safe_prompt(b"\n").unwrap_err().text, "empty prompt");
         assert_eq!(safe_prompt(b"a\0b").unwrap_err().text, "invalid prompt");
         assert_eq!(safe_prompt(b"a\n\n").unwrap(), "a\n");
-    }
-
-    #[test]
-    fn words_are_split_at_blanks_outside_quotes() {
-        assert_eq!(
-            split_words("new 'a b' \"c \\\" d\" it''s").unwrap(),
-            ["new", "a b", "c \" d", "its"]
-        );
-        assert_eq!(split_words("x 'don''t'").unwrap(), ["x", "don't"]);
-        assert_eq!(split_words("context='one two'").unwrap(), ["context=one two"]);
-        assert!(split_words("'open").is_none());
     }
 
     #[test]

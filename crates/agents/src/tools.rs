@@ -135,6 +135,10 @@ fn read(file: &mut File, wanted: &AtomicBool) -> Result<String, Error> {
 
 fn once(tree: &Attachment, act: &TreeAct, wanted: &AtomicBool) -> Result<String, Error> {
     match act {
+        TreeAct::List(path) if !tree.is_directory(path)? => Err(Error::Refused(Refusal::new(
+            20,
+            "is no directory: read_file shows what is in it",
+        ))),
         TreeAct::List(path) => {
             let names: Vec<String> = tree.list(path)?.into_iter().map(|stat| stat.name).collect();
             Ok(names.join("\n"))

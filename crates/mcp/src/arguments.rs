@@ -156,11 +156,16 @@ fn wrong(path: &str, expected: &str, got: &str, message: String) -> ErrorBody {
 /// The name that is meant, if one is close.
 pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let room = (name.chars().count() / 3).max(2);
+    // Capitals alone are the smallest difference.
+    let small = name.to_lowercase();
     known
-        .map(|known| (strsim::damerau_levenshtein(name, known), known))
-        .filter(|(distance, _)| *distance <= room)
+        .map(|known| {
+            let distance = strsim::damerau_levenshtein(&small, &known.to_lowercase());
+            (distance, strsim::damerau_levenshtein(name, known), known)
+        })
+        .filter(|(distance, ..)| *distance <= room)
         .min()
-        .map(|(_, known)| known)
+        .map(|(_, _, known)| known)
 }
 
 #[cfg(test)]

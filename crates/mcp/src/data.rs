@@ -18,11 +18,7 @@ impl Data {
 
     /// The value of something with a name, which may say that it is secret, as may names inside of it.
     pub(crate) fn named(name: &str, text: impl AsRef<str>) -> Self {
-        if named_secrets::is_secret(name) {
-            Self(named_secrets::MASK.to_owned())
-        } else {
-            Self::new(named_secrets::masked(text.as_ref()))
-        }
+        Self::new(named_secrets::named(name, text.as_ref()))
     }
 }
 

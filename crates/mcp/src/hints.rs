@@ -37,6 +37,11 @@ async fn class_hint<H: Host>(host: &H, named: Option<&str>) -> String {
     let Some(named) = named.filter(|_| host.is_connected()) else {
         return all.to_owned();
     };
+    if let Some(file) = host.file_defining(named) {
+        return format!(
+            "{file} defines it and is not loaded: load_file (toolset edit) loads it, or evaluate Workspace load: \"{file}\""
+        );
+    }
     let known = host.ask(&requests::ListClasses { filter: None }).await;
     let known = known.map(|asked| asked.answer.class_list).unwrap_or_default();
     let names: Vec<String> = known.into_iter().map(|class| class.name).collect();
@@ -52,7 +57,10 @@ fn of_kind(kind: &str) -> Option<&'static str> {
         "compile_failed" => {
             "mend what the diagnostics name; check_code looks at code without running it, search_docs explains a code"
         }
-        "target_exists" => "change its methods with save_method, or choose another path",
+        "target_exists" => {
+            "choose another path for another class; of this one change methods with save_method, and the superclass, fields \
+             or comment by evaluating its whole text, that of read_source: a definition replaces all methods"
+        }
         "file_not_found" | "read_error" => "paths are relative to the root of the project",
         "class_name_mismatch" => "a class stands in a file that has its name and ends in .bt",
         "invalid_actor" | "actor_not_alive" => "list_actors shows those that live",

@@ -184,9 +184,24 @@ pub trait Host: 'static {
         None
     }
 
+    /// The file of the project that defines a class, if it may be named.
+    fn file_defining(&self, _class: &str) -> Option<String> {
+        None
+    }
+
     /// The sources below a directory that may not be named, relative to the project.
     fn closed_below(&self, _directory: &str) -> Vec<String> {
         Vec::new()
+    }
+
+    /// A file with source or a directory that may be named.
+    fn source(&self, path: &str) -> Result<String, HostError> {
+        self.inside(path)
+    }
+
+    /// A directory that may be named, by its whole real path.
+    fn directory(&self, path: &str) -> Result<String, HostError> {
+        self.inside(path)
     }
 
     /// A path of the project, resolved; an error where it leads out of it or to what is refused.

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::passing_id::PassingId;
+
 /// The longest line, and how deeply it may be nested.
 pub const LINE_LIMIT: usize = 1024 * 1024;
 const DEPTH_LIMIT: usize = 64;
@@ -119,12 +121,18 @@ impl From<Fault> for Bad {
 
 impl Message {
     pub(crate) fn parse(text: &[u8]) -> Result<Self, Bad> {
+        // Whoever asked so waits for an answer under the id that stands there.
+        let broken = |message: String| Bad {
+            id: PassingId::of(text),
+            fault: Fault::parse(message),
+        };
         if is_too_deep(text) {
-            let message = format!("the message is nested deeper than {DEPTH_LIMIT} levels");
-            return Err(Fault::parse(message).into());
+            return Err(broken(format!(
+                "the message is nested deeper than {DEPTH_LIMIT} levels"
+            )));
         }
-        let value: Value =
-            serde_json::from_slice(text).map_err(|_| Fault::parse("the message is not valid JSON"))?;
+        let value: Value = serde_json::from_slice(text)
+            .map_err(|cause| broken(format!("the message is not valid JSON: {cause}")))?;
         let mut fields = match value {
             Value::Object(fields) => fields,
             Value::Array(_) => {
@@ -237,7 +245,17 @@ mod tests {
             "[".repeat(200),
             "]".repeat(200)
         );
-        assert_eq!(code(&deep).0, -32700);
+        assert_eq!(code(&deep), (-32700, Some(json!(1))));
+        for odd in [&b"\\ud800"[..], b"\xff\xfe", b"\\x", b"\x01"] {
+            for (before, after) in [
+                (r#"{"id":"a","method":"m","params":{"code":""#, r#""}}"#),
+                (r#"{"method":"m","params":{"code":""#, r#""},"id":"a"}"#),
+            ] {
+                let text = [before.as_bytes(), odd, after.as_bytes()].concat();
+                let bad = Message::parse(&text).expect_err("broken");
+                assert_eq!((bad.fault.code, bad.id), (-32700, Some(json!("a"))));
+            }
+        }
         let brackets = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{}\""}}"#, "[".repeat(200));
         assert!(Message::parse(brackets.as_bytes()).is_ok(), "text is not nesting");
     }

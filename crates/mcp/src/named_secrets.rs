@@ -1,6 +1,8 @@
 //! Values whose names say that they are secret: of a variable, a field or a key, also inside of the text of another value.
 //! This stops accidents, not code that wants to print a secret in another form.
 
+use serde_json::Value;
+
 /// What such a name has in it.
 const WORDS: [&str; 4] = ["cookie", "token", "secret", "password"];
 pub(crate) const MASK: &str = "***";
@@ -10,6 +12,63 @@ pub(crate) fn is_secret(name: &str) -> bool {
     WORDS.iter().any(|word| name.contains(word))
 }
 
+/// A value with its name, as it is printed.
+pub(crate) fn named(name: &str, text: &str) -> String {
+    if is_secret(name) {
+        MASK.to_owned()
+    } else {
+        masked(text)
+    }
+}
+
+/// A value as JSON, whose texts are printed values or parts of them.
+pub(crate) fn masked_value(value: Value) -> Value {
+    match value {
+        Value::String(text) => masked(&text).into(),
+        Value::Array(values) => values.into_iter().map(masked_value).collect(),
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(name, value)| {
+                let value = if is_secret(&name) {
+                    MASK.into()
+                } else {
+                    masked_value(value)
+                };
+                (name, value)
+            })
+            .collect(),
+        other => other,
+    }
+}
+
+/// Text that is JSON in every line; of another line not what its names say is secret.
+pub(crate) fn masked_json(text: &str) -> String {
+    let one = |line: &str| match serde_json::from_str(line) {
+        Ok(value) => masked_value(value).to_string(),
+        Err(_) => masked(line),
+    };
+    text.split('\n').map(one).collect::<Vec<_>>().join("\n")
+}
+
+/// Lines of a name and its value, which goes to the end of the line.
+pub(crate) fn masked_lines(text: &str) -> String {
+    let one = |line: &str| match line.split_once(": ") {
+        Some((name, value)) => format!("{name}: {}", named(name, value)),
+        None => masked(line),
+    };
+    text.split('\n').map(one).collect::<Vec<_>>().join("\n")
+}
+
+/// What a statement came to: an assignment or a variable has its name.
+pub(crate) fn masked_step(source: &str, text: &str) -> String {
+    let source = source.trim();
+    let end = source.find(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
+    let (name, rest) = source.split_at(end.unwrap_or(source.len()));
+    let rest = rest.trim_start();
+    let is_of_variable = rest.is_empty() || rest.starts_with(":=");
+    named(if is_of_variable { name } else { "" }, text)
+}
+
 /// A printed value without what stands behind such names in it: `#{"apiToken" => "x"}`, `a Login(password: "x")`.
 pub(crate) fn masked(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
@@ -17,7 +76,8 @@ pub(crate) fn masked(text: &str) -> String {
     while let Some((name, value)) = next_pair(rest) {
         let (before, behind) = rest.split_at(value);
         kept.push_str(before);
-        if is_secret(before.get(name..).unwrap_or_default()) {
+        let (lead, named) = before.split_at(name);
+        if is_secret(named) && !is_prose(lead, named) {
             kept.push_str(MASK);
             rest = behind.get(length_of_value(behind)..).unwrap_or_default();
         } else {
@@ -26,6 +86,12 @@ pub(crate) fn masked(text: &str) -> String {
     }
     kept.push_str(rest);
     kept
+}
+
+/// Whether a name is the last word of a sentence: `unexpected token: }`.
+fn is_prose(lead: &str, named: &str) -> bool {
+    let is_word_before = lead.trim_end_matches(' ').ends_with(char::is_alphanumeric);
+    lead.ends_with(' ') && is_word_before && !named.contains("=>")
 }
 
 /// Where the next name begins that has a value, and where that value does.
@@ -101,11 +167,33 @@ mod tests {
             ("#{\"token\" => \"cut off he…", "#{\"token\" => ***"),
             ("#{\"cookie\"=>1}", "#{\"cookie\"=>***}"),
             ("no pair: here", "no pair: here"),
+            (
+                "Result error: unexpected token: } in f(token: 1)",
+                "Result error: unexpected token: } in f(token: ***)",
+            ),
+            ("token: 1\n  token: 2", "token: ***\n  token: ***"),
             ("\"=> token\"", "\"=> token\""),
             ("it => ", "it => "),
             ("=>", "=>"),
         ] {
             assert_eq!(masked(text), wanted);
+        }
+    }
+
+    #[test]
+    fn names_stand_beside_their_values_in_many_forms() {
+        assert_eq!(masked_lines("myToken: a, b\nn: 1\n"), "myToken: ***\nn: 1\n");
+        assert_eq!(
+            masked_json("{\"secret\":[1],\"in\":{\"a\":\"b(password: 1)\"}}\n"),
+            "{\"in\":{\"a\":\"b(password: ***)\"},\"secret\":\"***\"}\n"
+        );
+        for (source, wanted) in [
+            ("password := \"x\"", "***"),
+            ("password", "***"),
+            ("password size", "1"),
+            ("n := 1", "1"),
+        ] {
+            assert_eq!(masked_step(source, "1"), wanted, "{source}");
         }
     }
 

@@ -1,5 +1,5 @@
-//! The id of a message that is too long to be kept, found while its bytes pass by: some clients write it first, others
-//! last. Who gets no answer under the id waits until their patience ends.
+//! The id of a message that cannot be read or is too long to be kept, found while its bytes pass by: some clients write
+//! it first, others last. Who gets no answer under the id waits until their patience ends.
 
 use serde_json::Value;
 
@@ -20,6 +20,13 @@ pub(crate) struct PassingId {
 }
 
 impl PassingId {
+    /// That of a whole message.
+    pub(crate) fn of(text: &[u8]) -> Option<Value> {
+        let mut id = Self::default();
+        id.pass(text);
+        id.found()
+    }
+
     pub(crate) fn pass(&mut self, bytes: &[u8]) {
         for byte in bytes {
             if self.is_over {

@@ -187,10 +187,20 @@ async fn uris<H: Host>(
             };
             vec![diff, "beamtalk://findings".to_owned()]
         }
-        "find_slow" => {
-            let traces = ["beamtalk://traces".to_owned(), "beamtalk://stats".to_owned()];
-            traces.into_iter().chain(argument("class").map(class)).collect()
-        }
+        "find_slow" => match argument("class") {
+            None => vec!["beamtalk://traces".to_owned(), "beamtalk://stats".to_owned()],
+            Some(name) => {
+                tools::class_source(&*session.host, name)
+                    .await
+                    .map_err(|error| Fault::params(escape(&error.message)))?;
+                let name = encode(name);
+                vec![
+                    format!("beamtalk://traces/class/{name}"),
+                    format!("beamtalk://stats/class/{name}"),
+                    format!("beamtalk://class/{name}"),
+                ]
+            }
+        },
         _ => {
             let output = |name: &str| format!("beamtalk://loop/process/{}/output", encode(name));
             std::iter::once("beamtalk://loop/status".to_owned())

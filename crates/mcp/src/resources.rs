@@ -7,6 +7,7 @@ use beamtalk_wire::{AuthorKind, Entry, Side, requests};
 use serde_json::{Map, Value, json};
 
 use crate::dispatch::text;
+use crate::fit::{self, fit};
 use crate::host::{Host, HostError, LoopCommand, TreeAct, failure};
 use crate::message::Fault;
 use crate::session::Session;
@@ -150,6 +151,23 @@ pub(crate) fn templates() -> Value {
     json!({"resourceTemplates": TEMPLATES.iter().map(one).collect::<Vec<_>>()})
 }
 
+/// Whether something may be there under a name.
+pub(crate) fn can_be(uri: &str) -> bool {
+    let Some(path) = uri.strip_prefix("beamtalk://") else {
+        return crate::views::read(uri).is_some();
+    };
+    let parts: Vec<&str> = path.split('/').collect();
+    let fits = |template: &str| {
+        let wanted: Vec<&str> = template.split('/').collect();
+        wanted.len() == parts.len()
+            && wanted
+                .iter()
+                .zip(&parts)
+                .all(|(wanted, part)| wanted == part || (wanted.starts_with('{') && !part.is_empty()))
+    };
+    FIXED.iter().chain(TEMPLATES).any(|(template, ..)| fits(template))
+}
+
 /// Names of classes of the project, if there is a workspace.
 pub(crate) async fn class_names<H: Host>(host: &H) -> Vec<String> {
     if !host.is_connected() {
@@ -259,7 +277,11 @@ pub(crate) async fn read<H: Host>(
         fault
     })?;
     let content = content.ok_or_else(missing)?;
-    let text = cut(content.text);
+    let text = if content.kind == JSON {
+        cut_json(content.text)
+    } else {
+        cut(content.text)
+    };
     let (time, scope) = if content.is_built_in {
         (DOC_TIME_MS, "public")
     } else {
@@ -280,6 +302,27 @@ fn cut(text: String) -> String {
     let start = text.ceil_char_boundary(text.len() - TEXT_BYTES);
     let (_, rest) = text.split_at(start);
     format!("[{start} bytes at the start were left out]\n{rest}")
+}
+
+/// JSON that is JSON still: of tests those go first that passed, then long texts and the ends of long lists are cut.
+fn cut_json(text: String) -> String {
+    if text.len() <= TEXT_BYTES {
+        return text;
+    }
+    let Ok(mut value) = serde_json::from_str::<Value>(&text) else {
+        return cut(text);
+    };
+    if let Some(tests) = value.get_mut("tests").and_then(Value::as_array_mut) {
+        tests.retain(|test| matches!(test["status"].as_str(), Some("fail" | "error")));
+    }
+    match &mut value {
+        Value::Object(fields) => {
+            fields.insert("truncated".to_owned(), true.into());
+            fit(fields, TEXT_BYTES);
+        }
+        other => drop(fit::cut(other, TEXT_BYTES)),
+    }
+    value.to_string()
 }
 
 /// What a name stands for; `None` where there is nothing of that name.
@@ -389,7 +432,7 @@ pub(crate) async fn content<H: Host>(
             if found.get(*key).is_none() {
                 return Ok(None);
             }
-            encoded(found)
+            encoded(crate::named_secrets::masked_value(found))
         }
         ["audit", "summary"] => {
             let counts = host.ask(&requests::AuditSummary {}).await?.answer.counts;
@@ -398,6 +441,19 @@ pub(crate) async fn content<H: Host>(
         ["approvals"] => {
             let found = tool_result(session, "list_approvals").await?;
             encoded(found)
+        }
+        ["traces", "class", class] => {
+            let request = requests::GetTraces {
+                class: Some((*class).to_owned()),
+                limit: Some(100),
+                ..requests::GetTraces::default()
+            };
+            encoded(json!(host.ask(&request).await?.answer.traces))
+        }
+        ["stats", "class", class] => {
+            let mut stats = host.ask(&requests::ActorStats::default()).await?.answer.stats;
+            stats.retain(|row| row.class.as_deref() == Some(class));
+            encoded(json!(stats))
         }
         ["traces", rest @ ..] if rest.len() <= 1 => {
             let request = requests::GetTraces {
@@ -537,12 +593,56 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_name_of_nothing_is_known() {
+        for uri in [
+            "beamtalk://status",
+            "beamtalk://class/Lamp",
+            "beamtalk://method/Lamp/instance/at%3Aput%3A",
+            "beamtalk://doc/language",
+            "beamtalk://changes/pending",
+        ] {
+            assert!(can_be(uri), "{uri}");
+        }
+        for uri in [
+            "file:///etc/passwd",
+            "beamtalk://",
+            "beamtalk://class/",
+            "beamtalk://nope",
+            "beamtalk://class/Lamp/other",
+            "Lamp",
+        ] {
+            assert!(!can_be(uri), "{uri}");
+        }
+    }
+
+    #[test]
     fn names_are_decoded() {
         assert_eq!(decode("at%3Aput%3A").as_deref(), Some("at:put:"));
         assert_eq!(decode("a%2Fb").as_deref(), Some("a/b"));
         assert_eq!(decode("%zz"), None);
         assert_eq!(decode("%f"), None);
         assert_eq!(decode("%ff"), None);
+    }
+
+    #[test]
+    fn json_stays_json_and_keeps_what_failed() {
+        let test = |n: u32, status: &str| json!({"name": format!("t{n}"), "status": status, "output": "q\"".repeat(900)});
+        let tests: Vec<Value> = (0..200)
+            .map(|n| test(n, if n % 2 == 0 { "pass" } else { "fail" }))
+            .collect();
+        let text = json!({"total": 200, "tests": tests}).to_string();
+        assert!(text.len() > TEXT_BYTES);
+        let shown = cut_json(text);
+        assert!(shown.len() <= TEXT_BYTES);
+        let shown: Value = serde_json::from_str(&shown).expect("JSON");
+        assert_eq!(
+            (&shown["total"], &shown["truncated"]),
+            (&json!(200), &json!(true))
+        );
+        assert_eq!(shown["tests"][0]["name"], "t1");
+        let list: Vec<Value> = (0..90_000).map(Value::from).collect();
+        let shown: Value = serde_json::from_str(&cut_json(json!(list).to_string())).expect("JSON");
+        assert_eq!(shown[0], 0);
     }
 
     #[test]

@@ -133,6 +133,8 @@ pub struct Settings {
     pub denied_by_project: Vec<String>,
     /// Globs of files that clients may not name.
     pub deny_paths: Vec<String>,
+    /// Those of them that the project alone denies.
+    pub paths_denied_by_project: Vec<String>,
     pub eval_ceiling: Duration,
     /// How long variables are kept that nobody uses.
     pub session_idle: Duration,
@@ -157,6 +159,7 @@ impl Default for Settings {
             deny_tools: Vec::new(),
             denied_by_project: Vec::new(),
             deny_paths: Vec::new(),
+            paths_denied_by_project: Vec::new(),
             eval_ceiling: beamtalk_wire::limits::AGENT_EVAL_CEILING,
             session_idle: beamtalk_wire::limits::HANDLE_IDLE,
             allow_outside: false,

@@ -27,16 +27,18 @@ use crate::capabilities::{Client, Era};
 use crate::confirmation::Effect;
 use crate::host::{Asked, Host, HostError, failure};
 use crate::progress::Progress;
-use crate::settings::{LoopRight, NarrowedBy, Settings, Toolset};
+use crate::settings::{LoopRight, NarrowedBy, Settings, Toolset, Way};
 pub(crate) use actors::{actor_place, actor_value};
 pub(crate) use agents::flushed;
 pub(crate) use changes::{change_values, pending_diff, require_node};
 pub(crate) use classes::{class_source, head_source, method};
-pub(crate) use evaluation::last_lines;
+pub(crate) use evaluation::{last_lines, newest};
 pub(crate) use table::{Class, TOOLS, Tool};
 
 /// Sessions of agents that are started in so much time.
 const SESSIONS: usize = 10;
+/// What a session says of itself and to others, which no policy of its door takes from it.
+const OWN: [&str; 3] = ["set_state", "send_message", "check_inbox"];
 const SESSIONS_TIME: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// Input and output schema of each tool, made of the types, as text: as values they would be a megabyte that is rarely
@@ -165,13 +167,14 @@ impl<H: Host> Context<'_, H> {
         Err(Failure::Hold(effect))
     }
 
-    /// Sessions are not started faster than so many a minute.
-    pub(crate) fn pace_sessions(&self) -> Result<(), HostError> {
+    /// So many sessions more are not started faster than so many a minute.
+    pub(crate) fn pace_sessions(&self, more: usize) -> Result<(), HostError> {
         let mut started = self.started.borrow_mut();
         let now = std::time::Instant::now();
         started.retain(|at| now.duration_since(*at) < SESSIONS_TIME);
-        if let Some(oldest) = started.first().filter(|_| started.len() >= SESSIONS) {
-            let wait = SESSIONS_TIME.saturating_sub(now.duration_since(*oldest));
+        if started.len() + more > SESSIONS && more > 0 {
+            let oldest = started.first().copied().unwrap_or(now);
+            let wait = SESSIONS_TIME.saturating_sub(now.duration_since(oldest));
             let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
             let error = failure(
                 "rate_limited",
@@ -180,7 +183,7 @@ impl<H: Host> Context<'_, H> {
             .detail("retry_after_ms", wait);
             return Err(Box::new(error.hint(format!("try again in {wait} ms"))));
         }
-        started.push(now);
+        started.extend(std::iter::repeat_n(now, more));
         Ok(())
     }
 
@@ -199,6 +202,10 @@ impl<H: Host> Context<'_, H> {
 /// What a call does.
 pub(crate) struct Deeds {
     pub(crate) class: Class,
+    /// It is the affair of the session whose client calls.
+    pub(crate) is_own: bool,
+    /// How often it loses something.
+    pub(crate) losses: usize,
     /// The tools that do the same.
     pub(crate) others: Vec<&'static Tool>,
 }
@@ -221,24 +228,29 @@ impl Tool {
     }
 
     pub(crate) fn is_allowed(&self, settings: &Settings) -> bool {
-        settings.policy >= self.class.policy()
+        settings.policy >= self.class.policy() || (settings.way == Way::Door && OWN.contains(&self.name))
     }
 
     /// What one call of it does: itself, and what its arguments make of it.
     pub(crate) fn deeds(&self, given: &Map<String, Value>, own: Option<&str>) -> Deeds {
         let mut deeds = Deeds {
             class: self.class,
+            is_own: own.is_some() && OWN.contains(&self.name),
+            losses: usize::from(self.class == Class::Destroy),
             others: Vec::new(),
         };
         let text = |name: &str| given.get(name).and_then(Value::as_str).unwrap_or_default();
         match self.name {
             "flush" if given.get("confirm_destructive") == Some(&Value::Bool(true)) => {
                 deeds.class = Class::Destroy;
+                deeds.losses = 1;
             }
             "write_file" => {
-                if let Some(deed) = agents::deed(text("path"), text("text"), own) {
+                if let Ok(deed) = agents::deed(text("path"), text("text"), own) {
                     deeds.others = deed.tools.iter().filter_map(|name| Self::find(name)).collect();
-                    if deed.loses {
+                    deeds.losses = deed.losses;
+                    deeds.is_own = deed.is_own;
+                    if deed.losses > 0 {
                         deeds.class = Class::Destroy;
                     }
                 }
@@ -527,6 +539,25 @@ mod tests {
         let all = listing(&settings("all", Policy::Full));
         assert!(Value::Array(all.clone()).to_string().len() <= 128 * 1024);
         assert_eq!(all.len(), TOOLS.len());
+    }
+
+    /// What a client of the usual tools is sent to is there, or its toolset is named.
+    #[test]
+    fn descriptions_of_lean_tools_lead_to_lean_tools() {
+        let is_part = |letter: char| letter.is_ascii_lowercase() || letter == '_';
+        for tool in TOOLS.iter().filter(|tool| tool.is_lean) {
+            let text = tool.description;
+            for (start, word) in text
+                .split(|letter| !is_part(letter))
+                .filter(|word| word.contains('_'))
+                .filter_map(|word| Some((text.find(word)?, word)))
+            {
+                let rest = &text[start + word.len()..];
+                let is_told = rest.starts_with(" (toolset ");
+                let is_there = Tool::find(word).is_none_or(|named| named.is_lean);
+                assert!(is_there || is_told, "{} sends to {word}", tool.name);
+            }
+        }
     }
 
     #[test]

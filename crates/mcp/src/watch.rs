@@ -414,7 +414,8 @@ pub(crate) async fn listen<H: Host>(session: &Rc<Session<H>>, call: &Call) -> Re
     let uris: BTreeSet<String> = match filter.get("resourceSubscriptions") {
         None | Some(Value::Null) => BTreeSet::new(),
         Some(Value::Array(uris)) => {
-            let texts = uris.iter().filter_map(Value::as_str).take(room);
+            let texts = uris.iter().filter_map(Value::as_str);
+            let texts = texts.filter(|uri| crate::resources::can_be(uri)).take(room);
             texts.map(str::to_owned).collect()
         }
         Some(_) => {

@@ -3,6 +3,7 @@
 pub mod answers;
 mod call;
 pub mod class_file;
+mod commands;
 mod entry;
 mod error;
 mod event;
@@ -18,6 +19,7 @@ mod version;
 mod visible;
 
 pub use call::{BadRequest, Call};
+pub use commands::{NEW_KEYS, commands, is_directory_of_new, split_words};
 pub use entry::{AuthorKind, ChangeKind, Entry, EntryView, Intent, LoggedEntry, Settled, Side, State};
 pub use error::{ErrorBody, ErrorKind, Frame, Location};
 pub use event::{

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use beamtalk_mcp::LoopRight;
 use beamtalk_wire::answers::SessionInfo;
 use beamtalk_wire::{Channel, ClientKind, ErrorBody, ErrorKind, Role, limits};
 use tokio::sync::{Mutex, MutexGuard};
@@ -33,6 +34,8 @@ pub(crate) struct Session {
     pub running: RefCell<Option<(String, u64)>>,
     /// The connection that asked for it.
     pub runs_for: Cell<Option<ConnectionId>>,
+    /// What its code may ask of the loop, where that is not everything.
+    pub loop_right: Cell<Option<LoopRight>>,
     /// Variables the compiler has to know.
     names: RefCell<Vec<String>>,
     /// The start of the node in which the session exists.
@@ -230,6 +233,7 @@ impl Sessions {
             waiting: Cell::new(0),
             running: RefCell::new(None),
             runs_for: Cell::new(None),
+            loop_right: Cell::new(None),
             names: RefCell::new(Vec::new()),
             node_start: Cell::new(0),
             has_no_input: Cell::new(false),

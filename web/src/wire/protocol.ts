@@ -832,6 +832,10 @@ handle?: string,
  */
 hold?: boolean, 
 /**
+ * What the code may ask of the loop: `none`, `observe`, `post`, `control`; everything if absent.
+ */
+loop_right?: string, 
+/**
  * What `self` is in the code: exactly one of `actor`, `binding`, `class`, `ref`. For an actor the code is one
  * message to it.
  */
@@ -1930,7 +1934,11 @@ export type TestExample = { name: string,
  */
 line: number, };
 
-export type TestFailure = { kind: string, message: string, expected?: string, actual?: string, };
+export type TestFailure = { kind: string, message: string, expected?: string, actual?: string, 
+/**
+ * Innermost first: `Lamp>>on (src/Lamp.bt:4)`.
+ */
+stack?: Array<string>, };
 
 export type TestOutcome = { class: string, name: string, file: string | null, line: number | null, 
 /**

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use beamtalk_ninep::Refusal;
 use beamtalk_storage::random_hex;
 use beamtalk_storage::time::now_seconds;
+use beamtalk_wire::is_directory_of_new;
 use serde_json::json;
 
 use super::Hub;
@@ -60,7 +61,9 @@ impl NewArguments {
                 Some(("worktree", value)) => (&mut arguments.worktree, value),
                 Some(("base", value)) => (&mut arguments.base, value),
                 None if word == "worktree" => (&mut arguments.worktree, ""),
-                _ if arguments.cwd.is_none() => (&mut arguments.cwd, word.as_str()),
+                _ if is_directory_of_new(word) && arguments.cwd.is_none() => {
+                    (&mut arguments.cwd, word.as_str())
+                }
                 _ => return Err(refusal(format!("unexpected argument: {word}"))),
             };
             *slot.0 = Some(slot.1.to_owned());

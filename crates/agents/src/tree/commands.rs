@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use beamtalk_ninep::Refusal;
+use beamtalk_wire::commands;
 use tokio::sync::oneshot;
 
 use super::TreeNode;
@@ -12,7 +13,6 @@ use crate::daemon::{NEW_USAGE, recover_sessions};
 use crate::error::refusal;
 use crate::mail::USER;
 use crate::session::shared::{Command, Operation, SessionShared};
-use crate::text::split_words;
 
 const SESSION_USAGE: &str = "usage: stop | restart | kill | interrupt | refresh | clear | compact | resume | complete <msg-id> \
      | unqueue <id> | clear-queue | ask <text> | merge | discard <branch>";
@@ -21,7 +21,7 @@ const TOKEN_USAGE: &str =
     "usage: mint <name> <read|control|session> [<id>] [ttl=<seconds>] | revoke <name> | list";
 
 impl TreeNode {
-    /// Run the lines of one write in order; the first failure ends them. A quoted text may have lines of its own.
+    /// Run the commands of one write in order; the first failure ends them.
     /// `gone` is told when nobody waits for the answer any more.
     pub(super) async fn run_lines(
         self: Arc<Self>,
@@ -29,26 +29,7 @@ impl TreeNode {
         mut gone: oneshot::Receiver<()>,
     ) -> Result<String, Refusal> {
         let mut answer = String::new();
-        let mut lines = text.split('\n').peekable();
-        let mut is_first = true;
-        while let Some(line) = lines.next() {
-            // The end of the last line begins no other.
-            if line.is_empty() && lines.peek().is_none() && !is_first {
-                break;
-            }
-            is_first = false;
-            let mut command = line.to_owned();
-            let words = loop {
-                match (split_words(&command), lines.peek()) {
-                    (Some(words), _) => break words,
-                    (None, Some(more)) => {
-                        command.push('\n');
-                        command.push_str(more);
-                        lines.next();
-                    }
-                    (None, None) => return Err(refusal("unknown command")),
-                }
-            };
+        for words in commands(&text).ok_or_else(|| refusal("unknown command"))? {
             let verb = words.first().cloned().unwrap_or_default();
             // What cannot be recorded is not done.
             self.hub.audit.ready()?;

@@ -34,6 +34,17 @@ pub(super) enum LoopAccess {
     Control,
 }
 
+impl LoopAccess {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Observe => "observe",
+            Self::Post => "post",
+            Self::Control => "control",
+        }
+    }
+}
+
 /// A file or directory: its kind, its mode, and what using it needs.
 type Row = (Kind, u32, LoopAccess);
 

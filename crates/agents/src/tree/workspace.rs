@@ -457,11 +457,10 @@ impl WorkspaceNode {
         outcome
     }
 
-    /// Run the lines of one write in order; the first failure ends them.
-    async fn run_lines(self: Arc<Self>, text: String) -> Result<String, Refusal> {
+    /// Run the commands of one write in order; the first failure ends them.
+    async fn run_commands(self: Arc<Self>, commands: Vec<Vec<String>>) -> Result<String, Refusal> {
         let mut answer = String::new();
-        for line in text.lines() {
-            let words = crate::text::split_words(line).ok_or_else(|| refusal("unknown command"))?;
+        for words in commands {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             self.tree.hub.audit.ready()?;
             let outcome = match &self.spot {

@@ -118,7 +118,7 @@ pub(crate) fn door_rules(state: &StateDirectory, root: &Path) -> Result<DoorSett
     let config = Config::of(state).map_err(|cause| cause.to_string())?;
     let rules = rules::Rules::new(&asked, &config.mcp, root).map_err(|cause| cause.to_string())?;
     let mut settings = rules.settings;
-    let paths = Paths::new(root, state.path(), &settings.deny_paths, settings.allow_outside);
+    let paths = Paths::new(root, state.path(), &settings);
     door::narrow(&mut settings, (Some("write"), None));
     Ok(DoorSettings {
         settings,

@@ -28,10 +28,15 @@ pub(crate) struct Arguments {
     class: Option<String>,
 }
 
-/// How many expressions below a path have a type, and how many there are.
-pub(crate) fn count(terminal: &mut Terminal, path: &Path) -> anyhow::Result<(u64, u64)> {
+/// How many expressions below a path have a type, and how many there are, in files that count.
+pub(crate) fn count(
+    terminal: &mut Terminal,
+    path: &Path,
+    counts: impl Fn(&Path) -> bool,
+) -> anyhow::Result<(u64, u64)> {
     let package = readable(terminal, path, Locking::Follow)?;
-    let Sources { table, files } = read(&package, path)?;
+    let Sources { table, mut files } = read(&package, path)?;
+    files.retain(|file| counts(&file.path));
     let all = source::parallel(&files, |file| coverage(&file.file, &table));
     let all = all.iter().flatten();
     Ok(all.fold((0, 0), |(typed, total), class| {

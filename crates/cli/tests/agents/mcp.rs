@@ -206,6 +206,78 @@ fn sessions_are_worked_with_through_tools() {
     assert_eq!(not["kind"], "agents");
 }
 
+/// A file is the tool that does the same however its commands are written, and as often as they are; sessions work where a
+/// client may name files.
+#[test]
+fn no_way_of_writing_a_command_leads_around_the_policy() {
+    let world = World::started();
+    std::fs::create_dir_all(world.path("work/.git")).unwrap();
+    let mut command = world.command("beamtalk");
+    command.args(["mcp", "--toolsets", "all"]);
+    let mut client = Client::start(command);
+    let id = client.good("create_session", json!({"backend": "shell", "cwd": "."}))["id"].clone();
+    let id = id.as_str().unwrap().to_owned();
+    world.value(&format!("beamtalk 9p read agent/{id}/wait"));
+    let ctl = format!("agents/{id}/ctl");
+    for text in [
+        "kill",
+        "\"kill\"",
+        "'kill'",
+        "k\"ill\"",
+        "refresh\n'ki'll",
+        "\"discard\" agents/x",
+    ] {
+        let denied = client.bad("write_file", json!({"path": ctl, "text": text}));
+        assert_eq!(denied["kind"], "policy_denied", "{text}: {denied}");
+    }
+    let open = client.bad("write_file", json!({"path": ctl, "text": "refresh\n\"kill"}));
+    assert_eq!(open["kind"], "invalid_parameter", "{open}");
+    for cwd in ["/", "..", ".git"] {
+        for (tool, more) in [
+            ("create_session", json!({})),
+            ("spawn_agent", json!({"role": "reviewer"})),
+        ] {
+            let mut arguments = more;
+            arguments["backend"] = "shell".into();
+            arguments["cwd"] = cwd.into();
+            assert_eq!(client.bad(tool, arguments)["kind"], "path_denied", "{tool} {cwd}");
+        }
+    }
+    let new = |text: &str| json!({"path": "agents/ctl", "text": text});
+    for text in [
+        "\"new\" shell /",
+        "new shell alias=a .git",
+        "reload",
+        "\"prune\"",
+        "recover",
+    ] {
+        assert_eq!(
+            client.bad("write_file", new(text))["kind"],
+            "path_denied",
+            "{text}"
+        );
+    }
+    assert_eq!(
+        client.bad("write_file", new("new shell"))["kind"],
+        "invalid_parameter"
+    );
+    let work = world.path("work").display().to_string();
+    let many = format!("new shell {work}\n").repeat(10);
+    assert_eq!(client.bad("write_file", new(&many))["kind"], "rate_limited");
+    let sessions = client.good("list_sessions", json!({}))["sessions"].clone();
+    assert_eq!(sessions.as_array().unwrap().len(), 1, "{sessions}");
+    for path in ["audit", "agents/audit"] {
+        assert_eq!(
+            client.bad("read_file", json!({"path": path}))["kind"],
+            "path_denied"
+        );
+    }
+    // Nor past the question of a policy that allows it.
+    let mut owner = Client::of_owner(&world);
+    let asked = owner.bad("write_file", json!({"path": ctl, "text": "\"kill\""}));
+    assert_eq!(asked["kind"], "confirmation_needed", "{asked}");
+}
+
 /// A program runs in a sandbox and an empty directory of its own; what it said and how it ended are told, and nothing
 /// of it is left.
 #[test]
@@ -288,6 +360,22 @@ fn a_client_in_a_session_speaks_through_its_door() {
         client.good("evaluate", json!({"code": "x + 1", "session": handle}))["text"],
         "43"
     );
+    // Values with secret names are not shown by files either.
+    let class =
+        "Actor subclass: Conn\n  state: password = \"PWSEC1\"\n  state: login = #{#apiToken => \"PWSEC2\"}\n";
+    client.good("evaluate", json!({"code": class}));
+    client.good("evaluate", json!({"code": "Conn spawn. nil"}));
+    let actors = client.good("list_actors", json!({"class": "Conn"}));
+    let pid = actors["actors"][0]["pid"].as_str().unwrap();
+    let pid = pid.trim_matches(['<', '>']).to_owned();
+    for file in ["state", "state.json"] {
+        let path = format!("actors/{pid}/{file}");
+        let shown = client.good("read_file", json!({"path": path}))["text"].to_string();
+        assert!(
+            shown.contains("password") && shown.contains("apiToken") && !shown.contains("PWSEC"),
+            "{shown}"
+        );
+    }
     assert_eq!(
         client.good("set_state", json!({"state": "running"}))["state"],
         "running"
@@ -343,6 +431,19 @@ fn a_client_in_a_session_speaks_through_its_door() {
         (&denied["kind"], &denied["details"]["by"]),
         (&json!("policy_denied"), &json!("role"))
     );
+    // What it says of itself and to others is its own affair all the same, and that of nobody else.
+    assert!(reading.tools().contains(&"set_state".to_owned()));
+    reading.good("set_state", json!({"state": "running"}));
+    let own = |id: &str| json!({"path": format!("agents/{id}/state"), "text": "idle"});
+    reading.good("write_file", own(&reader));
+    assert_eq!(reading.bad("write_file", own(&writer))["kind"], "policy_denied");
+    reading.good("check_inbox", json!({}));
+    let letter = json!({"to": "user", "type": "QUERY_REQUEST", "subject": "s", "body": "b"});
+    reading.good("send_message", letter);
+    let prompt = json!({"path": format!("agents/{reader}/in"), "text": "ls"});
+    assert_eq!(reading.bad("write_file", prompt)["kind"], "policy_denied");
+    let file = reading.bad("list_files", json!({"path": format!("agents/{reader}/info")}));
+    assert!(file["message"].as_str().unwrap().contains("read_file"), "{file}");
     let (audit, _) = world.run("beamtalk workspace audit --type mcp --json");
     assert!(audit.contains(&format!("session:{writer}")), "{audit}");
     assert!(audit.contains("\"way\":\"door\""), "{audit}");
@@ -447,7 +548,7 @@ fn the_tools_of_the_agents_are_reached_by_http() {
     for (tool, arguments) in [
         ("mail_history", json!({"agent_id": "user"})),
         ("mail_history", json!({"agent_id": id})),
-        ("read_file", json!({"path": "agents/audit"})),
+        ("list_files", json!({"path": "agents/approvals"})),
         ("list_files", json!({"path": "agents/user"})),
     ] {
         let refused = call(&narrow, tool, arguments.clone());

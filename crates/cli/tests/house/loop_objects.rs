@@ -296,6 +296,26 @@ fn a_workflow_is_run_by_a_client() {
         let denied = call(right, "run_workflow", r#"{"workflow":"boot"}"#);
         assert_eq!(denied["error"]["kind"], "loop_forbidden", "{denied}");
     }
+    // The right goes with what is evaluated.
+    for (right, code, is_allowed) in [
+        ("observe", "Loop run: #boot", false),
+        ("observe", "(Loop process: #twin) start", false),
+        ("observe", "Loop post: #page to: #page", false),
+        ("observe", "Loop stop", false),
+        ("observe", "Loop workflows size", true),
+        ("none", "Loop status", false),
+        ("none", "Loop isRunning", true),
+        ("post", "Loop run: #boot", false),
+        ("control", "(Loop run: #boot) isOk", true),
+    ] {
+        let found = call(right, "evaluate", &format!(r#"{{"code":"{code}"}}"#));
+        let kind = if is_allowed { "" } else { "loop_forbidden" };
+        assert_eq!(
+            found["error"]["kind"].as_str().unwrap_or_default(),
+            kind,
+            "{right} {code}: {found}"
+        );
+    }
     let status = call("observe", "loop_status", "{}");
     assert!(
         status["processes"].is_array() && status["runs"].to_string().contains("\"cause\""),

@@ -16,10 +16,11 @@ use crate::fit::{RESULT_BYTES, fit};
 use crate::hints::advised;
 use crate::host::{Host, HostError, failure};
 use crate::message::Fault;
+use crate::named_secrets::{masked, masked_value};
 use crate::progress::Progress;
 use crate::record::Recording;
 use crate::session::{Call, Session};
-use crate::settings::NarrowedBy;
+use crate::settings::{NarrowedBy, Way};
 use crate::tools::{self, Class, Context, Failure, TOOLS, Tool};
 
 /// When and how often a client is told that a call still runs.
@@ -104,7 +105,10 @@ async fn told<H: Host>(session: &Session<H>, mut error: HostError) -> HostError 
         error
             .details
             .insert("policy".to_owned(), settings.policy.name().into());
-        error.details.insert("by".to_owned(), by.name().into());
+        error
+            .details
+            .entry("by".to_owned())
+            .or_insert_with(|| by.name().into());
     }
     advised(&*session.host, error).await
 }
@@ -303,10 +307,8 @@ fn guard<H: Host>(
     let settings = &session.settings;
     tools::with_input_schema(tool.name, |schema| arguments::check(schema, given)).map_err(Box::new)?;
     let deeds = tool.deeds(given, session.host.own_session().as_deref());
-    let rate = session.common.rate.borrow_mut().take(
-        Instant::now(),
-        deeds.class == Class::Destroy && is_first(call, given),
-    );
+    let losses = if is_first(call, given) { deeds.losses } else { 0 };
+    let rate = session.common.rate.borrow_mut().take(Instant::now(), losses);
     if let Err(wait) = rate {
         let error = failure("rate_limited", "too many calls").detail("retry_after_ms", wait);
         return Err(Box::new(error.hint(format!("try again in {wait} ms"))));
@@ -317,6 +319,7 @@ fn guard<H: Host>(
     let message = match denied {
         Some(denied) => format!("the tool '{}' is denied by the configuration", denied.name),
         None if settings.policy >= deeds.class.policy() => return Ok(()),
+        None if settings.way == Way::Door && deeds.is_own => return Ok(()),
         None if tool.is_allowed(settings) => format!(
             "the policy '{}' does not allow what '{}' would do with these arguments",
             settings.policy, tool.name
@@ -427,9 +430,21 @@ const UNKNOWN_EFFECTS: [&str; 2] = ["connection_lost", "node_down"];
 
 pub(super) fn failed(tool: &Tool, error: &ErrorBody) -> Value {
     let kind = error.kind.name();
+    // A key may be any value; other errors are told in words.
+    let is_of_value = kind == "key_error";
+    let message = if is_of_value {
+        masked(&error.message)
+    } else {
+        error.message.clone()
+    };
+    let details = if is_of_value {
+        masked_value(json!(error.details))
+    } else {
+        json!(error.details)
+    };
     let mut shown = Map::new();
     shown.insert("kind".to_owned(), kind.into());
-    shown.insert("message".to_owned(), escape(&error.message).into());
+    shown.insert("message".to_owned(), escape(&message).into());
     if let Some(hint) = &error.hint {
         shown.insert("hint".to_owned(), escape(hint).into());
     }
@@ -451,10 +466,7 @@ pub(super) fn failed(tool: &Tool, error: &ErrorBody) -> Value {
             "diagnostics",
             Some(json!(error.diagnostics)).filter(|_| !error.diagnostics.is_empty()),
         ),
-        (
-            "details",
-            Some(json!(error.details)).filter(|_| !error.details.is_empty()),
-        ),
+        ("details", Some(details).filter(|_| !error.details.is_empty())),
     ] {
         if let Some(value) = value {
             let value = serde_json::to_value(crate::data::AnyData::new(value)).unwrap_or_default();

@@ -132,7 +132,7 @@ input! {
         /// What it is asked first.
         #[cfg_attr(feature = "schema", schemars(length(max = 262_144)))]
         prompt: String,
-        /// The directory it works in.
+        /// The directory it works in; that of the project if absent.
         cwd: String,
         /// A profile of the sandbox.
         sandbox: String,
@@ -211,8 +211,23 @@ struct New<'a> {
     text: Option<String>,
 }
 
+/// The real path of a directory in which a session may work: of the project, as any other path, or where the session works
+/// that asks.
+async fn working_directory<H: Host>(context: &Context<'_, H>, path: &str) -> Result<String, HostError> {
+    let denied = match context.host.directory(path) {
+        Ok(directory) => return Ok(directory),
+        Err(denied) => denied,
+    };
+    if let Some(own) = context.host.own_session()
+        && let Ok(own) = context.read(format!("agents/{own}/cwd")).await
+        && own.trim_end() == path
+    {
+        return Ok(path.to_owned());
+    }
+    Err(denied)
+}
+
 async fn create<H: Host>(context: &Context<'_, H>, new: New<'_>) -> Result<String, Failure> {
-    context.pace_sessions()?;
     let New {
         backend,
         cwd,
@@ -220,11 +235,15 @@ async fn create<H: Host>(context: &Context<'_, H>, new: New<'_>) -> Result<Strin
         has_worktree,
         text,
     } = new;
-    let mut line = format!("new {}", quoted("backend", backend)?);
-    if let Some(cwd) = cwd {
-        line.push(' ');
-        line.push_str(&quoted("cwd", cwd)?);
-    }
+    let cwd = match (cwd, context.host.own_session()) {
+        (None, Some(own)) => context
+            .read(format!("agents/{own}/cwd"))
+            .await?
+            .trim_end()
+            .to_owned(),
+        (cwd, _) => working_directory(context, cwd.unwrap_or(".")).await?,
+    };
+    let mut line = format!("new {} {}", quoted("backend", backend)?, quoted("cwd", &cwd)?);
     for (name, value) in named {
         if let Some(value) = value {
             quoted(name, value)?;
@@ -234,6 +253,7 @@ async fn create<H: Host>(context: &Context<'_, H>, new: New<'_>) -> Result<Strin
     if has_worktree {
         line.push_str(" worktree");
     }
+    context.pace_sessions(1)?;
     let act = TreeAct::Ask {
         path: "agents/ctl".to_owned(),
         text: line,

@@ -1,5 +1,6 @@
 //! Loading code, and changing it while it runs.
 
+use beamtalk_wire::class_file::without_side;
 use beamtalk_wire::{ChangeKind, Side, answers, requests};
 
 use super::parts::{
@@ -41,7 +42,7 @@ impl Loaded {
 }
 
 pub(crate) async fn load_file<H: Host>(context: &Context<'_, H>, input: LoadFile) -> Result<Loaded, Failure> {
-    let path = context.host.inside(&input.path)?;
+    let path = context.host.source(&input.path)?;
     // A directory does not open what is closed in it.
     let except = Some(context.host.closed_below(&path)).filter(|closed| !closed.is_empty());
     let answer = context.ask(&requests::LoadFile { path, except }).await?.answer;
@@ -64,7 +65,7 @@ pub(crate) async fn load_project<H: Host>(
     context: &Context<'_, H>,
     input: LoadProject,
 ) -> Result<Loaded, Failure> {
-    let path = input.path.map(|path| context.host.inside(&path)).transpose()?;
+    let path = input.path.map(|path| context.host.source(&path)).transpose()?;
     let request = requests::LoadProject {
         path,
         include_tests: input.include_tests,
@@ -230,17 +231,45 @@ output! {
     }
 }
 
+impl Method {
+    /// As the workspace takes it: a method of the class side may have the word that says so in its class.
+    fn plain(mut self) -> Self {
+        let (text, line) = without_side(&self.source);
+        let is_of_class = line.is_some() && !text.trim_start().starts_with("=>");
+        if is_of_class && self.side != Some(Side::Instance) {
+            self.source = text;
+            self.side = Some(Side::Class);
+        }
+        self
+    }
+}
+
+/// What the compiler says of a field that is not there.
+const UNKNOWN_FIELD: &str = "E0202";
+
+/// The same error, with what a client can do about a field that is not there.
+fn with_way(mut error: HostError) -> HostError {
+    let mut codes = error.diagnostics.iter().filter_map(|one| one.code.as_deref());
+    if codes.any(|code| code == UNKNOWN_FIELD) {
+        let hint = error.hint.take().map_or_else(String::new, |hint| hint + " ");
+        let way = "A class gets a new field by evaluating its whole text: that of read_source, with the field declared.";
+        error.hint = Some(hint + way);
+    }
+    error
+}
+
 pub(crate) async fn precheck_method<H: Host>(
     context: &Context<'_, H>,
     input: Method,
 ) -> Result<Prechecked, Failure> {
+    let input = input.plain();
     let request = requests::PrecheckMethod {
         class: input.class,
         selector: input.selector,
         source: input.source,
         side: input.side,
     };
-    let answer = context.ask(&request).await?.answer;
+    let answer = context.ask(&request).await.map_err(with_way)?.answer;
     Ok(Prechecked {
         findings: open_faults(context.host, &answer.findings),
         checked: answer.checked,
@@ -259,6 +288,7 @@ output! {
 }
 
 pub(crate) async fn try_method<H: Host>(context: &Context<'_, H>, input: Method) -> Result<Saved, Failure> {
+    let input = input.plain();
     let request = requests::TryMethod {
         class: input.class,
         selector: input.selector,
@@ -266,7 +296,7 @@ pub(crate) async fn try_method<H: Host>(context: &Context<'_, H>, input: Method)
         side: input.side,
         base_sha256: None,
     };
-    let asked = context.ask(&request).await?;
+    let asked = context.ask(&request).await.map_err(with_way)?;
     Ok(Saved {
         findings: open_faults(context.host, &asked.answer.findings),
         entry: asked.answer.entry.as_ref().map(Change::from),
@@ -275,6 +305,7 @@ pub(crate) async fn try_method<H: Host>(context: &Context<'_, H>, input: Method)
 }
 
 pub(crate) async fn save_method<H: Host>(context: &Context<'_, H>, input: Method) -> Result<Saved, Failure> {
+    let input = input.plain();
     let request = requests::SaveMethod {
         class: input.class,
         selector: input.selector,
@@ -282,7 +313,7 @@ pub(crate) async fn save_method<H: Host>(context: &Context<'_, H>, input: Method
         side: input.side,
         base_sha256: None,
     };
-    let asked = context.ask(&request).await?;
+    let asked = context.ask(&request).await.map_err(with_way)?;
     Ok(Saved {
         findings: open_faults(context.host, &asked.answer.findings),
         entry: asked.answer.entry.as_ref().map(Change::from),

@@ -12,6 +12,7 @@ use crate::capabilities::Era;
 use crate::data::{AnyData, Data};
 use crate::fit::RESULT_BYTES;
 use crate::host::{Host, HostError, failure};
+use crate::named_secrets;
 
 /// Output that is kept of an evaluation.
 const OUTPUT_BYTES: usize = 64 * 1024;
@@ -115,6 +116,7 @@ pub(crate) async fn evaluate<H: Host>(
         trace: input.trace,
         timeout_ms: Some(timeout),
         handle: Some(used.clone()),
+        loop_right: Some(context.settings.loop_right.name().to_owned()),
         ..requests::Eval::default()
     };
     let started = Instant::now();
@@ -127,12 +129,24 @@ pub(crate) async fn evaluate<H: Host>(
     output.truncate(output.floor_char_boundary(OUTPUT_BYTES));
     let step = |step: &beamtalk_wire::answers::TracedStep| Step {
         src: Data::new(&step.src),
-        text: Data::new(&step.text),
+        text: Data::new(named_secrets::masked_step(&step.src, &step.text)),
     };
+    // A text that code made is no printed value.
+    let is_text = answer.class.as_deref() == Some("String");
     Ok(Evaluated {
-        text: Data::new(&answer.text),
+        text: if is_text {
+            Data::new(&answer.text)
+        } else {
+            Data::named("", &answer.text)
+        },
         ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        value: answer.value.map(AnyData::new),
+        value: answer.value.map(|value| {
+            AnyData::new(if is_text {
+                value
+            } else {
+                named_secrets::masked_value(value)
+            })
+        }),
         class: answer.class,
         output: Data::new(output),
         steps: answer.steps.map(|steps| steps.iter().map(step).collect()),
@@ -462,6 +476,11 @@ pub(crate) async fn last_lines<H: Host>(host: &H, count: u64, room: usize) -> Re
             });
         }
     }
+}
+
+/// The end of a Transcript that has room in a result.
+pub(crate) fn newest(text: &str) -> &str {
+    end_of(text, u64::MAX, TRANSCRIPT_BYTES).0
 }
 
 /// The last lines of a text that have room when they are shown, and whether there are more; of one that has none, its end.

@@ -10,6 +10,7 @@ use super::parts::{input, output, passed_on};
 use super::{Context, Failure};
 use crate::data::{Data, Fields};
 use crate::host::{Host, LoopCommand};
+use crate::named_secrets;
 use crate::settings::LoopRight;
 
 passed_on! {
@@ -84,7 +85,7 @@ pub(crate) async fn loop_state<H: Host>(
         .loop_command(LoopCommand::State { key: input.key })
         .await?;
     Ok(LoopStates {
-        state: Fields::new(state),
+        state: Fields::new(named_secrets::masked_value(state)),
     })
 }
 

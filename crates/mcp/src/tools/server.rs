@@ -73,7 +73,12 @@ fn note(settings: &Settings) -> String {
     } else {
         "This is a guardrail against accidents, no boundary."
     };
-    format!("{text}. {kind}")
+    let held = match settings.approval {
+        Approval::Off | Approval::Execute => "",
+        Approval::Destructive => " What loses something waits for a person's yes.",
+        Approval::Write => " Writing files and steering the loop wait for a person's yes.",
+    };
+    format!("{text}. {kind}{held}")
 }
 
 fn names(settings: &Settings) -> Vec<String> {
@@ -180,10 +185,11 @@ async fn found<H: Host>(
 ) -> Result<Vec<answers::Diagnostic>, Failure> {
     let path = path.map(|path| context.host.inside(&path)).transpose()?;
     let mut found = context.host.lint(path.as_deref()).await?;
+    let closed = context.host.closed_below(".");
     found.retain(|one| {
-        one.file
-            .as_deref()
-            .is_none_or(|file| context.host.inside(file).is_ok())
+        let is_open = |file: &str| context.host.inside(file).is_ok();
+        let names_closed = closed.iter().any(|file| one.message.contains(file.as_str()));
+        one.file.as_deref().is_none_or(is_open) && !names_closed
     });
     Ok(found)
 }

@@ -59,7 +59,7 @@ macro_rules! table {
 table! {
     // Ask and evaluate.
     "evaluate" "Evaluate code" Execute "rDiO" Core true
-        "Run Beamtalk code in the live workspace and answer its last value, what it printed, and its class. It runs with the user's rights: it can do whatever any other tool can, and paths in it are not checked. Variables: without `session` they are forgotten afterwards; `session: \"new\"` keeps them and answers a handle `ev_…` to pass next time. A handle ends after {idle} without use, 24 h, or when the node restarts. Classes and actors are shared by all and stay. To change code for good use save_method or save_class, then flush.";
+        "Run Beamtalk code in the live workspace and answer its last value, what it printed, and its class. It runs with the user's rights: it can do whatever any other tool can, and paths in it are not checked. Variables: without `session` they are forgotten afterwards; `session: \"new\"` keeps them and answers a handle `ev_…` to pass next time. A handle ends after {idle} without use, 24 h, or when the node restarts. Classes and actors are shared by all and stay. To change code for good use save_method or save_class, then flush. A class definition replaces the whole class: start from read_source.";
     "close_session" "Close a session" Execute "rdIo" Core false
         "Forget the variables of a handle `ev_…`. Actors it started live on.";
     "bindings" "List variables" Read "RdIo" Core false
@@ -122,7 +122,7 @@ table! {
     "save_method" "Save a method" Execute "rdIo" Edit true
         "Add or replace a method in the live workspace. Living actors use it at their next message. It is pending until flush writes it to its file. `source` is the whole method: head, `=>` and body, without its `///` comment, which stays. `selector` as in `at:put:`. Revert with revert_change.";
     "save_class" "Define a class" Execute "rdio" Edit true
-        "Define a new class from a whole class text. `path` is the file that flush will create, such as `src/Lamp.bt`; one that exists is refused (`target_exists`). For a class that exists use save_method.";
+        "Define a new class from a whole class text. `path` is the file that flush will create, such as `src/Lamp.bt`; one that exists is refused (`target_exists`). For a class that exists use save_method; to change its superclass, fields or comment evaluate its whole text, that of read_source: a definition replaces all methods.";
     "remove_method" "Remove a method" Execute "rdIo" Edit false
         "Take a method out of memory; flush takes it out of its file. Revert with revert_change.";
     "remove_class" "Remove a class" Destroy "rDio" Edit false
@@ -134,7 +134,7 @@ table! {
     "diff_change" "Show a change" Read "RdIo" Edit true
         "Unified diff of a change (`seq`), of all pending ones of a class (`class`), or of everything pending. In a conflict also base, image and disk.";
     "flush" "Write changes to files" Execute "rdIo" Edit true
-        "Write pending changes to their files: all, or of one `class`, `file`, `kind` or `author_kind`. `author_kind: \"agent\"` writes only changes made through MCP. Files changed meanwhile are merged; what cannot be is in `conflicts`: diff_change shows the sides, the person or resolve_conflict decides. Deleting files needs confirm_destructive and policy `full`.";
+        "Write pending changes to their files: all, or of one `class`, `file`, `kind` or `author_kind`. `author_kind: \"agent\"` writes only changes made through MCP. Files changed meanwhile are merged; what cannot be is in `conflicts`: diff_change shows the sides, the person decides, or resolve_conflict (toolset edit, policy `full`). Deleting files needs confirm_destructive and policy `full`.";
     "revert_change" "Revert a change" Execute "rdio" Edit true
         "Undo a change by its number (`seq` of list_changes), in memory; undoing an undo brings it back.";
     "resolve_conflict" "Resolve a conflict" Destroy "rDio" Edit false

@@ -66,6 +66,8 @@ output! {
         ;
         expected: Data,
         actual: Data,
+        /// Innermost first, with file and line.
+        stack: Vec<Data>,
     }
 }
 
@@ -232,6 +234,7 @@ fn failed(test: answers::TestOutcome) -> Failed {
         message: Data::new(error.message),
         expected: error.expected.map(Data::new),
         actual: error.actual.map(Data::new),
+        stack: error.stack.map(|frames| frames.iter().map(Data::new).collect()),
     };
     Failed {
         class: test.class,

@@ -40,6 +40,8 @@ answer! {
         ;
         expected: String,
         actual: String,
+        /// Innermost first: `Lamp>>on (src/Lamp.bt:4)`.
+        stack: Vec<String>,
     }
 }
 

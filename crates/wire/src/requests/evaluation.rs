@@ -50,6 +50,8 @@ request! {
         handle: String,
         /// Keep the value and answer a reference to it.
         hold: bool,
+        /// What the code may ask of the loop: `none`, `observe`, `post`, `control`; everything if absent.
+        loop_right: String,
         /// What `self` is in the code: exactly one of `actor`, `binding`, `class`, `ref`. For an actor the code is one
         /// message to it.
         #[serde(rename = "self")]

@@ -356,9 +356,9 @@ async fn perform(
     op: &str,
     args: &Term,
 ) -> Result<Value, ErrorBody> {
-    let session = session
-        .and_then(|id| workspace.sessions.find(id))
-        .or_else(|| workspace.sessions.all().first().cloned());
+    let session = session.and_then(|id| workspace.sessions.find(id));
+    let loop_right = session.as_ref().and_then(|session| session.loop_right.get());
+    let session = session.or_else(|| workspace.sessions.all().first().cloned());
     let session = match session {
         Some(session) => session,
         None => workspace.sessions.anonymous()?,
@@ -370,7 +370,7 @@ async fn perform(
     };
     match op {
         "autoflush" => return Ok(ops::autoflush(workspace, args)),
-        "loop" => return hosted_loop::answer(workspace, terms::to_json(args)).await,
+        "loop" => return hosted_loop::answer(workspace, terms::to_json(args), loop_right).await,
         "agents" => return agents::answer(&workspace.agents, terms::to_json(args)).await,
         _ => {}
     }

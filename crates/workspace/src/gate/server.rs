@@ -195,7 +195,7 @@ impl Shared {
     pub(crate) fn pace(&self, principal: &str, now: Instant) -> Result<(), u64> {
         let mut state = self.state();
         let rate = state.rates.entry(principal.to_owned()).or_default();
-        rate.take(now, false)
+        rate.take(now, 0)
     }
 
     fn admit_with(

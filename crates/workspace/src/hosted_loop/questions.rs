@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use beamtalk_loop::core::Operation;
+use beamtalk_mcp::LoopRight;
 use beamtalk_wire::answers::LoopRunAnswer;
 use beamtalk_wire::requests::LoopRun;
 use beamtalk_wire::{ErrorBody, ErrorKind};
@@ -57,9 +58,38 @@ enum Question {
     Stop,
 }
 
-pub(crate) async fn answer(workspace: &Rc<Workspace>, question: Value) -> Result<Value, ErrorBody> {
+impl Question {
+    /// The right that it needs.
+    fn right(&self) -> LoopRight {
+        match self {
+            Self::IsRunning => LoopRight::None,
+            Self::Status
+            | Self::Process { .. }
+            | Self::WaitReady { .. }
+            | Self::Tail { .. }
+            | Self::Await { .. }
+            | Self::State { .. }
+            | Self::Graph => LoopRight::Observe,
+            Self::Post { .. } => LoopRight::Post,
+            Self::Operate { .. } | Self::Run { .. } | Self::Stop => LoopRight::Control,
+        }
+    }
+}
+
+/// Answer a question of somebody with a right, or with all of them.
+pub(crate) async fn answer(
+    workspace: &Rc<Workspace>,
+    question: Value,
+    right: Option<LoopRight>,
+) -> Result<Value, ErrorBody> {
     let question: Question = serde_json::from_value(question)
         .map_err(|cause| ErrorBody::new(ErrorKind::InvalidParameter, cause.to_string()))?;
+    let needed = question.right();
+    if let Some(right) = right.filter(|right| *right < needed) {
+        let text = format!("this needs the right '{needed}' on the loop");
+        let error = ErrorBody::new("loop_forbidden", text).detail("right", right.name());
+        return Err(error.hint("the user gives it in config.toml: [mcp] loop"));
+    }
     let place = &workspace.hosted_loop;
     let running = place.running();
     let hosted = match question {
@@ -130,7 +160,9 @@ pub(crate) async fn answer(workspace: &Rc<Workspace>, question: Value) -> Result
 pub(crate) async fn run(workspace: &Rc<Workspace>, run: &LoopRun) -> Result<LoopRunAnswer, ErrorBody> {
     let changed = run.changed.clone().unwrap_or_default();
     let question = json!({"verb": "run", "workflow": run.workflow, "changed": changed});
-    let number = answer(workspace, question).await?["run"].as_u64().unwrap_or(0);
+    let number = answer(workspace, question, None).await?["run"]
+        .as_u64()
+        .unwrap_or(0);
     if run.wait != Some(true) {
         return Ok(LoopRunAnswer { failure: None });
     }

@@ -37,6 +37,9 @@ pub(super) async fn eval(
     sink: &Sink,
 ) -> Result<Evaluated, ErrorBody> {
     let session = caller.session.clone();
+    let loop_right = request.loop_right.as_deref().map(str::parse).transpose();
+    let loop_right =
+        loop_right.map_err(|cause: String| ErrorBody::new(ErrorKind::InvalidParameter, cause))?;
     let _turn = deadline
         .keep(
             session.take_turn(),
@@ -44,6 +47,7 @@ pub(super) async fn eval(
         )
         .await?;
     session.runs_for.set(caller.connection);
+    session.loop_right.set(loop_right);
     let enter = async {
         // What the image itself asks for while it is being started cannot wait for that.
         if caller.connection.is_some() {

@@ -220,6 +220,7 @@ fn failure(file: &str, problems: Vec<Problem>) -> Option<TestFailure> {
         message: messages.join("\n"),
         expected: first.expected,
         actual: first.actual,
+        stack: None,
     })
 }
 

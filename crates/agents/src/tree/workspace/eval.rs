@@ -133,6 +133,7 @@ impl Shared {
         let request = Eval {
             code,
             timeout_ms: Some(time),
+            loop_right: Some(self.node.tree.loop_access().word().to_owned()),
             ..Eval::default()
         };
         let mut output = String::new();

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use beamtalk_mcp::FileDeed;
 use beamtalk_ninep::{Answer, Refusal};
+use beamtalk_wire::commands;
 
 use super::super::open::detached;
 use super::{Spot, WorkspaceNode, result};
-use crate::text::split_words;
+use crate::error::refusal;
 
 /// A tool, and whether something is lost by what it is used for here.
 type Deed = (&'static str, bool);
@@ -75,16 +76,16 @@ impl WorkspaceNode {
         self.permit(op, self.writing(), Some(&text)).await
     }
 
-    /// Run the lines of one write, all of which may be done.
+    /// Run the commands of one write, all of which may be done.
     pub(super) fn run_permitted(self: Arc<Self>, text: String) -> Answer<String> {
         Box::pin(async move {
-            for line in text.lines() {
-                let words = split_words(line).unwrap_or_default();
+            let commands = commands(&text).ok_or_else(|| refusal("unknown command"))?;
+            for words in &commands {
                 if let Some(deed) = words.first().and_then(|word| self.line(word)) {
-                    self.permit("ctl", deed, Some(line)).await?;
+                    self.permit("ctl", deed, Some(&words.join(" "))).await?;
                 }
             }
-            detached(self.run_lines(text)).await
+            detached(self.run_commands(commands)).await
         })
     }
 }

@@ -55,7 +55,7 @@ pub(crate) struct Workspace {
     place: Arc<Place>,
     reach: Reach,
     network: Network,
-    paths: Paths,
+    paths: Arc<Paths>,
     connection: Mutex<Option<Rc<Connection>>>,
     events: broadcast::Sender<Event>,
     channels: RefCell<BTreeSet<Channel>>,
@@ -110,12 +110,7 @@ fn of_client(cause: Error) -> HostError {
 
 impl Workspace {
     pub(super) fn new(place: Arc<Place>, reach: Reach, network: Network, rules: &Rules) -> Self {
-        let paths = Paths::new(
-            &place.root,
-            place.state.path(),
-            &rules.settings.deny_paths,
-            rules.settings.allow_outside,
-        );
+        let paths = Paths::new(&place.root, place.state.path(), &rules.settings);
         let (events, _) = broadcast::channel(EVENTS);
         // A token that only reads sees of the agents what everybody may.
         let is_narrow = matches!(&reach, Reach::Inside { principal, .. } if matches!(principal.auth, AuthKind::Token(_)))
@@ -130,7 +125,7 @@ impl Workspace {
             place,
             reach,
             network,
-            paths,
+            paths: Arc::new(paths),
             connection: Mutex::new(None),
             events,
             channels: RefCell::default(),
@@ -542,7 +537,9 @@ impl Host for Workspace {
 
     async fn type_coverage(&self, path: Option<&str>) -> Result<(u64, u64), HostError> {
         let path = self.place.root.join(path.unwrap_or("."));
-        let counted = self.apart(move |terminal| type_coverage::count(terminal, &path));
+        let paths = self.paths.clone();
+        let is_open = move |file: &Path| file.to_str().is_some_and(|file| paths.inside(file).is_ok());
+        let counted = self.apart(move |terminal| type_coverage::count(terminal, &path, is_open));
         counted.await
     }
 
@@ -584,12 +581,24 @@ impl Host for Workspace {
         }
     }
 
+    fn file_defining(&self, class: &str) -> Option<String> {
+        self.paths.file_defining(class)
+    }
+
     fn closed_below(&self, directory: &str) -> Vec<String> {
         self.paths.closed_below(directory)
     }
 
     fn inside(&self, path: &str) -> Result<String, HostError> {
         self.paths.inside(path)
+    }
+
+    fn source(&self, path: &str) -> Result<String, HostError> {
+        self.paths.source(path)
+    }
+
+    fn directory(&self, path: &str) -> Result<String, HostError> {
+        self.paths.directory(path)
     }
 }
 

@@ -127,6 +127,10 @@ impl Rules {
         settings.way = arguments.way;
         approvals(&mut settings, user, project)?;
         settings.deny_paths = [user.deny_paths.clone(), project.deny_paths.clone()].concat();
+        settings.paths_denied_by_project.clone_from(&project.deny_paths);
+        settings
+            .paths_denied_by_project
+            .retain(|pattern| !user.deny_paths.contains(pattern));
         // One that cannot be read would deny nothing.
         let mut patterns = settings.deny_paths.iter();
         if let Some(odd) = patterns.find(|pattern| Glob::new(pattern).is_err()) {

@@ -263,6 +263,118 @@ fn paths_lead_nowhere_but_into_the_project() {
     );
 }
 
+/// Files of credentials are closed by their names and nothing but source is loaded; who closed a path is told, and nothing
+/// of what is in it.
+#[test]
+fn only_source_is_loaded_and_closed_files_tell_nothing() {
+    let home = Home::new("mcp-closed");
+    for (file, text) in FILES {
+        write(&home, file, text);
+    }
+    let manifest = format!("{}\n[mcp]\ndeny-paths = [\"secrets/**\"]\n", FILES[0].1);
+    write(&home, "beamtalk.toml", &manifest);
+    home.start(&[]);
+    let mut mcp = Mcp::start(&home, &["--toolsets", "all"]);
+    let before = mcp.good("diagnostic_summary", json!({}));
+    for (path, text) in [
+        (".pypirc", "user: \"x\npass: $hunterSECRET\n"),
+        ("id_rsa", "Object subclass: Key\n  field: x = hunterSECRET\n"),
+        (
+            "sub/.SSH/config.bt",
+            "Object subclass: Key\n  field: x = hunterSECRET\n",
+        ),
+        ("notes.txt", "Object subclass: Key\n  field: x = hunterSECRET\n"),
+        (
+            "secrets/hidden.bt",
+            "Object subclass: Hidden\n  class a => 1 + 2\n",
+        ),
+    ] {
+        write(&home, path, text);
+        for tool in ["load_file", "load_project"] {
+            let error = mcp.bad(tool, json!({"path": path}));
+            assert_eq!(error["kind"], "path_denied", "{path}: {error}");
+            assert!(!error.to_string().contains("SECRET"), "{error}");
+            let by = if path.starts_with("secrets/") {
+                "project"
+            } else {
+                "user"
+            };
+            assert_eq!(error["details"]["by"], by, "{path}: {error}");
+        }
+    }
+    std::os::unix::fs::symlink("../notes.txt", home.project().join("src/notes.bt")).expect("a link");
+    let error = mcp.bad("load_file", json!({"path": "src/notes.bt"}));
+    assert_eq!(error["kind"], "path_denied", "{error}");
+    std::fs::remove_file(home.project().join("src/notes.bt")).expect("removed");
+    // Their expressions are not counted, and their classes not named.
+    let after = mcp.good("diagnostic_summary", json!({}));
+    assert_eq!(after["type_coverage"], before["type_coverage"]);
+    let hidden = mcp.good("diagnostic_summary", json!({"path": "secrets"}));
+    assert_eq!(hidden["type_coverage"]["total"], 0, "{hidden}");
+    std::os::unix::fs::symlink("../secrets/hidden.bt", home.project().join("src/link.bt")).expect("a link");
+    write(&home, "src/own.bt", "Object subclass: Hidden\n  class a => 1\n");
+    let told = mcp.good("lint", json!({})).to_string();
+    assert!(!told.contains("link.bt") && !told.contains("secrets"), "{told}");
+}
+
+/// Values whose names say that they are secret are not shown, also in steps and errors; every result keeps its size.
+#[test]
+fn secret_names_and_sizes_hold_for_whatever_is_evaluated() {
+    let home = started("mcp-shapes", &[]);
+    let mut mcp = Mcp::start(&home, &["--toolsets", "all"]);
+    let class = "Value subclass: Cfg\n  field: apiToken = \"PWSEC1\"\n  field: port = 80\n";
+    mcp.good("evaluate", json!({"code": class}));
+    let shown = mcp.good("evaluate", json!({"code": "Cfg new"}));
+    assert!(
+        shown.to_string().contains("80") && !shown.to_string().contains("PWSEC"),
+        "{shown}"
+    );
+    let code = "password := \"PWSEC2\". #{#secret => \"PWSEC3\", #port => 80}";
+    let traced = mcp.good("evaluate", json!({"code": code, "trace": true}));
+    assert_eq!(traced["steps"][0]["text"], "***", "{traced}");
+    assert_eq!(traced["value"]["secret"], "***", "{traced}");
+    assert!(!traced["text"].to_string().contains("PWSEC3"), "{traced}");
+    let missing = mcp.bad("evaluate", json!({"code": "#{} at: Cfg new"}));
+    assert_eq!(missing["kind"], "key_error");
+    let text = missing.to_string();
+    assert!(
+        !text.contains("PWSEC") && !text.contains("beamtalk_class"),
+        "{text}"
+    );
+    assert_eq!(
+        missing["details"]["key"], "Cfg(apiToken: ***, port: 80)",
+        "{missing}"
+    );
+    // A text is what the code made of it.
+    assert_eq!(
+        mcp.good("evaluate", json!({"code": "\"token: 5\""}))["value"],
+        "token: 5"
+    );
+    let handle = mcp.good("evaluate", json!({"code": "1", "session": "new"}))["session"].clone();
+    let many = (0..100)
+        .map(|n| format!("v{n} := \"{n}\" repeat: 3000. "))
+        .collect::<String>();
+    mcp.good("evaluate", json!({"code": format!("{many}1"), "session": handle}));
+    for (tool, arguments) in [
+        ("evaluate", json!({"code": "#{(\"k\" repeat: 1000000) => 1}"})),
+        (
+            "evaluate",
+            json!({"code": "d := #{}. 1 to: 3000 do: [:i | d := d at: \"key{i}\" put: (\"v\" repeat: 100)]. d"}),
+        ),
+        ("evaluate", json!({"code": "(1 to: 20000) asList"})),
+        ("bindings", json!({"session": handle})),
+    ] {
+        let found = mcp.good(tool, arguments.clone());
+        let size = found.to_string().len();
+        assert!(
+            size <= 64 * 1024 && found["truncated"] == true,
+            "{size} {arguments}"
+        );
+    }
+    let bound = mcp.good("bindings", json!({"session": handle}));
+    assert_eq!(bound["bindings"].as_object().expect("variables").len(), 100);
+}
+
 /// Files of the image are the tools that do the same: nothing closed is opened by them, and their changes are the client's.
 #[test]
 fn files_of_the_image_are_the_tools_that_do_the_same() {

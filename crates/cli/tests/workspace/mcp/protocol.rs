@@ -158,7 +158,7 @@ fn what_is_no_message_is_refused_and_the_next_one_answered() {
     for (line, code, id) in [
         (long.as_str(), -32600, json!(4)),
         (late.as_str(), -32600, json!(6)),
-        (deep.as_str(), -32700, Value::Null),
+        (deep.as_str(), -32700, json!(5)),
         ("[]", -32600, Value::Null),
         (
             r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,

@@ -6,6 +6,66 @@ use super::{Mcp, configure};
 use crate::home::Home;
 use crate::project::{FILES, read, started, write};
 
+/// What a model is told leads on: sources that are given are taken, and errors say the next step.
+#[test]
+fn what_a_model_is_told_leads_on() {
+    let home = started("mcp-leads", &[]);
+    let mut mcp = Mcp::start(&home, &["--toolsets", "all"]);
+    let made = json!({"class": "Lamp", "selector": "make", "side": "class"});
+    let source = mcp.good("read_source", made)["source"].clone();
+    assert!(source.as_str().expect("a text").starts_with("class "), "{source}");
+    for side in [json!("class"), Value::Null] {
+        let mut method = json!({"class": "Lamp", "selector": "make", "source": source});
+        if !side.is_null() {
+            method["side"] = side;
+        }
+        let saved = mcp.good("save_method", method);
+        assert!(
+            saved["entry"].is_null() || saved["entry"]["title"] == "Lamp class>>make",
+            "{saved}"
+        );
+    }
+    assert_eq!(
+        mcp.good("evaluate", json!({"code": "Lamp make isOn"}))["value"],
+        false
+    );
+    let field = json!({"class": "Lamp", "selector": "owner", "source": "owner => self.owner"});
+    let unknown = mcp.bad("save_method", field);
+    assert!(unknown["hint"].to_string().contains("read_source"), "{unknown}");
+    let again = json!({"path": "src/lamp.bt", "source": "Actor subclass: Lamp\n  state: owner = 1\n"});
+    let exists = mcp.bad("save_class", again);
+    assert_eq!(exists["kind"], "target_exists", "{exists}");
+    assert!(
+        exists["hint"].to_string().contains("replaces all methods"),
+        "{exists}"
+    );
+    // Names are found whatever their capitals, and classes that are only in a file.
+    let close = mcp.bad("docs", json!({"class": "JSON"}));
+    assert!(close["hint"].to_string().contains("'Json'"), "{close}");
+    write(&home, "src/shelf.bt", "Object subclass: Shelf\n  class a => 1\n");
+    let filed = mcp.bad("read_source", json!({"class": "Shelf"}));
+    assert!(filed["hint"].to_string().contains("src/shelf.bt"), "{filed}");
+    mcp.good("evaluate", json!({"code": "Workspace load: \"src/shelf.bt\""}));
+    mcp.good("read_source", json!({"class": "Shelf"}));
+    // A failing test says where.
+    write(
+        &home,
+        "test/LampTest.bt",
+        "TestCase subclass: LampTest\n  testBroken =>\n    #(1, 2) at: 7\n",
+    );
+    let failed = mcp.good("test", json!({"class": "LampTest"}));
+    let stack = failed["tests"][0]["error"]["stack"].to_string();
+    assert!(
+        stack.contains("LampTest>>testBroken (test/LampTest.bt:3)"),
+        "{failed}"
+    );
+    // A prompt keeps to its class.
+    let prompt = |name: &str| json!({"name": "find_slow", "arguments": {"class": name}});
+    let uris = mcp.ask("prompts/get", prompt("Lamp"))["result"]["messages"].to_string();
+    assert!(uris.contains("beamtalk://stats/class/Lamp"), "{uris}");
+    assert_eq!(mcp.ask("prompts/get", prompt("Nope"))["error"]["code"], -32602);
+}
+
 /// What was added and taken away again is no difference to the file; what is still in the file is.
 #[test]
 fn a_class_differs_from_its_file_only_while_it_does() {

@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
+use beamtalk_wire::{commands, is_directory_of_new};
+
 use super::image_files::{acts, perform};
-use super::{Context, Failure, Text};
+use super::{Context, Failure, Text, invalid, working_directory};
 use crate::confirmation::Effect;
 use crate::data::Data;
 use crate::host::{Host, HostError, failure};
+use crate::named_secrets;
 use crate::settings::LoopRight;
+use crate::tools::newest;
 use crate::tools::parts::{input, output};
 
 /// How long a file may take to be read.
@@ -27,12 +31,16 @@ output! {
     }
 }
 
-/// A path in the tree: no way up, and none to tokens.
+/// A path in the tree: no way up, and none to tokens and what was recorded.
 fn place(path: &str) -> Result<String, HostError> {
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     let is_odd = |part: &&str| matches!(*part, "" | "." | "..") || part.contains('\0');
     let is_root = parts == [""];
-    if (!is_root && parts.iter().any(is_odd)) || parts.contains(&"tokens") {
+    let is_closed = matches!(
+        parts.as_slice(),
+        ["tokens" | "audit", ..] | ["agents", "tokens" | "audit", ..]
+    );
+    if (!is_root && parts.iter().any(is_odd)) || is_closed {
         return Err(denied(path));
     }
     Ok(parts.join("/"))
@@ -52,7 +60,8 @@ pub(crate) async fn list_files<H: Host>(context: &Context<'_, H>, input: TreePat
 }
 
 pub(crate) async fn read_file<H: Host>(context: &Context<'_, H>, input: TreePath) -> Result<Text, Failure> {
-    let read = context.read(place(&input.path)?);
+    let path = place(&input.path)?;
+    let read = context.read(&*path);
     let Ok(text) = tokio::time::timeout(READ_TIME, read).await else {
         let error = failure(
             "agents",
@@ -62,8 +71,20 @@ pub(crate) async fn read_file<H: Host>(context: &Context<'_, H>, input: TreePath
         return Err(Failure::Error(Box::new(error)));
     };
     Ok(Text {
-        text: Data::new(text?),
+        text: shown(&path, &text?),
     })
+}
+
+/// What a file has in it; of values not what their names say is secret.
+fn shown(path: &str, text: &str) -> Data {
+    match path.split('/').collect::<Vec<_>>().as_slice() {
+        ["actors", _, "state.json"] => Data::new(named_secrets::masked_json(text)),
+        ["actors", _, "state"] => Data::new(named_secrets::masked_lines(text)),
+        ["actors", ..] => Data::named("", text),
+        ["loop", "state", key] => Data::named(key, text),
+        ["transcript"] => Data::new(newest(text)),
+        _ => Data::new(text),
+    }
 }
 
 input! {
@@ -83,67 +104,108 @@ output! {
     }
 }
 
-/// What a write to the tree does: the tools that do the same, and whether something is lost by it.
+/// What a write to the tree does.
+#[derive(Debug, Default)]
 pub(crate) struct Deed {
+    /// The tools that do the same.
     pub(crate) tools: Vec<&'static str>,
-    pub(crate) loses: bool,
+    /// How many of its commands lose something.
+    pub(crate) losses: usize,
+    /// It is the affair of the session that writes.
+    pub(crate) is_own: bool,
+    /// Where each session works that it starts.
+    directories: Vec<Option<String>>,
 }
 
-/// What a write counts as; `None` for what is no tool's work.
-pub(crate) fn deed(path: &str, text: &str, own: Option<&str>) -> Option<Deed> {
-    let path = place(path).ok()?;
-    let parts: Vec<&str> = path.split('/').collect();
-    let all = |tool: &'static str| {
-        Some(Deed {
+impl Deed {
+    fn of(tool: &'static str) -> Self {
+        Self {
             tools: vec![tool],
-            loses: false,
-        })
-    };
-    match parts.as_slice() {
-        // What a session says of itself and to others is its own affair.
-        ["agents", id, "state" | "out" | "mail"] if Some(*id) == own => Some(Deed {
-            tools: Vec::new(),
-            loses: false,
-        }),
-        ["agents", "user", "mail"] if own.is_none() => all("send_message"),
-        ["agents", _, "in" | "prompt" | "queue"] => all("prompt_session"),
-        ["agents", _, "alias" | "context" | "role"] => all("control_session"),
-        ["agents", "ctl"] | ["agents", _, "ctl"] => Some(lines(text, |word| match word {
-            "new" => ("create_session", false),
-            "kill" => ("kill_agent", true),
-            "discard" => ("control_session", true),
-            _ => ("control_session", false),
-        })),
-        ["actors", _, "ctl"] => Some(lines(text, |_| ("kill_actor", true))),
-        ["changes", "ctl"] => Some(lines(text, |word| match word {
-            "revert" => ("revert_change", false),
-            "clear" | "discard" => ("flush", true),
-            "take" => ("resolve_conflict", true),
-            _ => ("flush", false),
-        })),
-        ["classes", ".new"] | ["classes", _, ".source"] => all("save_class"),
-        ["classes", ..] => all("save_method"),
-        ["loop", "events", _] => all("post_event"),
-        ["loop", "processes", _, "ctl"] => all("control_process"),
-        ["loop", "workflows", _, "ctl"] => all("run_workflow"),
-        _ => None,
-    }
-}
-
-/// What the lines of a control file do, by their first words.
-fn lines(text: &str, one: impl Fn(&str) -> (&'static str, bool)) -> Deed {
-    let mut deed = Deed {
-        tools: Vec::new(),
-        loses: false,
-    };
-    for line in text.lines() {
-        let (tool, loses) = one(line.split_whitespace().next().unwrap_or_default());
-        deed.loses |= loses;
-        if !deed.tools.contains(&tool) {
-            deed.tools.push(tool);
+            ..Self::default()
         }
     }
-    deed
+
+    /// What the commands of a control file do; an error for what no tool does, and for what is no command.
+    fn of_commands(
+        path: &str,
+        text: &str,
+        one: impl Fn(&str) -> Option<(&'static str, bool)>,
+    ) -> Result<Self, HostError> {
+        let mut deed = Self::default();
+        let commands = commands(text).ok_or_else(|| invalid("/text", "a quote stays open"))?;
+        for words in &commands {
+            // One without words is told how the file is used.
+            let Some(word) = words.first() else { continue };
+            let (mut tool, loses) = one(word).ok_or_else(|| denied(path))?;
+            deed.losses += usize::from(loses);
+            if tool == "create_session" {
+                if words.iter().any(|word| word.starts_with("role=")) {
+                    tool = "spawn_agent";
+                }
+                let mut others = words.iter().skip(2);
+                deed.directories
+                    .push(others.find(|word| is_directory_of_new(word)).cloned());
+            }
+            if !deed.tools.contains(&tool) {
+                deed.tools.push(tool);
+            }
+        }
+        Ok(deed)
+    }
+}
+
+/// What a write counts as; an error for what is no tool's work.
+pub(crate) fn deed(path: &str, text: &str, own: Option<&str>) -> Result<Deed, HostError> {
+    let path = place(path)?;
+    let parts: Vec<&str> = path.split('/').collect();
+    let of_commands = |one: fn(&str) -> Option<(&'static str, bool)>| Deed::of_commands(&path, text, one);
+    let tool = match parts.as_slice() {
+        // What a session says of itself and to others is its own affair.
+        ["agents", id, "state" | "out" | "mail"] if Some(*id) == own => {
+            return Ok(Deed {
+                is_own: true,
+                ..Deed::default()
+            });
+        }
+        ["agents", "user", "mail"] if own.is_none() => "send_message",
+        ["agents", _, "in" | "prompt" | "queue"] => "prompt_session",
+        ["agents", _, "alias" | "context" | "role"] => "control_session",
+        ["agents", "ctl"] => {
+            return of_commands(|word| (word == "new").then_some(("create_session", false)));
+        }
+        ["agents", "user", "ctl"] => {
+            return of_commands(|word| (word == "complete").then_some(("check_inbox", false)));
+        }
+        ["agents", _, "ctl"] => {
+            return of_commands(|word| {
+                Some(match word {
+                    "kill" => ("kill_agent", true),
+                    "discard" => ("control_session", true),
+                    "complete" => ("check_inbox", false),
+                    "ask" => ("ask_person", false),
+                    _ => ("control_session", false),
+                })
+            });
+        }
+        ["actors", _, "ctl"] => return of_commands(|_| Some(("kill_actor", true))),
+        ["changes", "ctl"] => {
+            return of_commands(|word| {
+                Some(match word {
+                    "revert" => ("revert_change", false),
+                    "clear" | "discard" => ("flush", true),
+                    "take" => ("resolve_conflict", true),
+                    _ => ("flush", false),
+                })
+            });
+        }
+        ["classes", ".new"] | ["classes", _, ".source"] => "save_class",
+        ["classes", ..] => "save_method",
+        ["loop", "events", _] => "post_event",
+        ["loop", "processes", _, "ctl"] => "control_process",
+        ["loop", "workflows", _, "ctl"] => "run_workflow",
+        _ => return Err(denied(&path)),
+    };
+    Ok(Deed::of(tool))
 }
 
 /// The right on the loop that a tool needs.
@@ -161,11 +223,11 @@ pub(crate) async fn write_file<H: Host>(
 ) -> Result<Written, Failure> {
     let path = place(&input.path)?;
     let own = context.host.own_session();
-    let deed = deed(&path, &input.text, own.as_deref()).ok_or_else(|| denied(&path))?;
+    let deed = deed(&path, &input.text, own.as_deref())?;
     for needed in deed.tools.iter().filter_map(|tool| right(tool)) {
         context.loop_right(needed)?;
     }
-    if deed.loses {
+    if deed.losses > 0 {
         let asked = context.confirm(None, effect(&path, &input.text, &deed));
         asked.map_err(|failure| match failure {
             // There is no argument to confirm it with.
@@ -175,9 +237,13 @@ pub(crate) async fn write_file<H: Host>(
             other => other,
         })?;
     }
-    if deed.tools.contains(&"create_session") {
-        context.pace_sessions()?;
+    for directory in &deed.directories {
+        let directory = directory
+            .as_deref()
+            .ok_or_else(|| invalid("/text", "the directory is missing: new <backend> <directory> …"))?;
+        working_directory(context, directory).await?;
     }
+    context.pace_sessions(deed.directories.len())?;
     let written = input.text.len() as u64;
     match acts(&path, &input.text) {
         Some(acts) => {
@@ -210,7 +276,16 @@ mod tests {
     fn paths_stay_in_the_tree_and_away_from_tokens() {
         assert_eq!(place("/agents/list").ok().as_deref(), Some("agents/list"));
         assert_eq!(place("").ok().as_deref(), Some(""));
-        for odd in ["agents/../tokens", "agents/tokens", "tokens", "a//b", "./a"] {
+        assert!(place("classes/Lexer/tokens").is_ok());
+        for odd in [
+            "agents/../tokens",
+            "agents/tokens",
+            "tokens",
+            "audit",
+            "/agents/audit",
+            "a//b",
+            "./a",
+        ] {
             assert_eq!(
                 place(odd)
                     .err()
@@ -249,7 +324,7 @@ mod tests {
             ("loop/workflows/all/ctl", "run", vec!["run_workflow"], false),
         ] {
             let deed = deed(path, text, Some("me")).expect(path);
-            assert_eq!((deed.tools, deed.loses), (tools, loses), "{path} {text}");
+            assert_eq!((deed.tools, deed.losses > 0), (tools, loses), "{path} {text}");
         }
         for path in [
             "tokens",
@@ -261,7 +336,70 @@ mod tests {
             "agents/../tokens",
             "",
         ] {
-            assert!(deed(path, "x", Some("me")).is_none(), "{path}");
+            assert!(deed(path, "x", Some("me")).is_err(), "{path}");
+        }
+    }
+
+    /// A command is judged by what it is to whoever runs it, not by how it is written; every one of a write counts.
+    #[test]
+    fn quotes_hide_no_command() {
+        for text in [
+            "\"kill\"",
+            "'kill'",
+            "k\"ill\"",
+            " 'k'ill ",
+            "stop\n\"ki\"ll",
+            "ask 'a\nb'\nkill",
+        ] {
+            let deed = deed("agents/a1/ctl", text, None).expect(text);
+            assert!(deed.tools.contains(&"kill_agent") && deed.losses == 1, "{text}");
+        }
+        for (path, text, losses) in [
+            ("agents/a1/ctl", "\"discard\" agents/x", 1),
+            ("agents/a1/ctl", "ask 'kill\nkill'", 0),
+            ("changes/ctl", "\"clear\"\n'clear'", 2),
+            ("changes/ctl", "dis'card'", 1),
+        ] {
+            assert_eq!(
+                deed(path, text, None).expect(text).losses,
+                losses,
+                "{path} {text}"
+            );
+        }
+        assert!(deed("agents/a1/ctl", "stop\n\"kill", None).is_err());
+        let many = deed(
+            "agents/ctl",
+            "new echo /tmp\n\"new\" echo alias=x 'a b'\nnew echo\n",
+            None,
+        );
+        let directories = many.expect("sessions").directories;
+        assert_eq!(
+            directories,
+            [Some("/tmp".to_owned()), Some("a b".to_owned()), None]
+        );
+        for text in ["reload", "recover", "prune", "new echo /tmp\n\"reload\""] {
+            assert!(deed("agents/ctl", text, None).is_err(), "{text}");
+        }
+        assert!(deed("agents/user/ctl", "delete m1", None).is_err());
+    }
+
+    #[test]
+    fn values_of_files_are_not_shown_where_their_names_are_secret() {
+        for (path, text, wanted) in [
+            (
+                "actors/0.1.0/state",
+                "password: \"a, b\"\ncfg: Cfg(apiToken: \"x\", port: 1)\n",
+                "password: ***\ncfg: Cfg(apiToken: ***, port: 1)\n",
+            ),
+            (
+                "actors/0.1.0/state.json",
+                "{\"password\":\"\\\"x\\\"\",\"cfg\":\"Cfg(apiToken: 1, port: 2)\"}\n",
+                "{\"cfg\":\"Cfg(apiToken: ***, port: 2)\",\"password\":\"***\"}\n",
+            ),
+            ("loop/state/apiToken", "1\n", "***"),
+            ("classes/A/b", "b => #{#token => 1}", "b => #{#token => 1}"),
+        ] {
+            assert_eq!(shown(path, text), Data::new(wanted), "{path}");
         }
     }
 }
