@@ -339,7 +339,8 @@ async fn keep(shared: &Shared, dial: &dyn Dial, mut events: Events, notices: &No
             }
         };
         if shared.is_leaving.load(Ordering::SeqCst) {
-            return;
+            // The farewell is waited for with what would end here.
+            std::future::pending::<()>().await;
         }
         if !is_asked {
             notices.say("Connection lost, reconnecting…");
