@@ -368,7 +368,8 @@ numbers(#row{calls = Calls, ok = Ok, errors = Errors, timeouts = Timeouts, total
 
 top(Count, Selector, Weight) ->
     beamtalk_argument:positive(Count, ?CLASS, Selector),
-    Sorted = lists:reverse(lists:keysort(1, [{Weight(Row), Row} || Row <- rows()])),
+    %% Equal ones by their names, not as the table has them.
+    Sorted = lists:keysort(1, [{{-Weight(Row), Class, Method, Pid}, Row} || #row{key = {Pid, Class, Method}} = Row <- rows()]),
     [(numbers(Row))#{<<"actor">> => Pid, <<"class">> => Class, <<"selector">> => atom_to_binary(Method)}
      || {_, #row{key = {Pid, Class, Method}} = Row} <- lists:sublist(Sorted, Count)].
 
