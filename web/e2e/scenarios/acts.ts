@@ -98,6 +98,8 @@ stage.test("examples of empty panes come into the text; the selection becomes a 
   await type(stage.page, "");
   await stage.choose("Transcript");
   await stage.pane("Transcript").getByRole("button", { name: /^Transcript show:/ }).click();
+  // The editor is asked for the text when its pane is drawn.
+  await stage.page.locator("#pane-workspace .cm-line").getByText('Transcript show: "hello"; cr', { exact: true }).waitFor();
   assert.equal(await text(), 'Transcript show: "hello"; cr');
   await stage.page.keyboard.press("ControlOrMeta+d");
   await stage.pane("Transcript").getByText("hello").waitFor();
