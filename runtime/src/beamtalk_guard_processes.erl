@@ -42,12 +42,16 @@
 -define(LATE, 2).
 %% Looks after which the table is full for good.
 -define(FULL, 20).
+%% Words of memory that stopping takes for each process there is.
+-define(ROOM, 64).
 
 -define(RUNNING, beamtalk_running).
 %% {Process, known | young | raw, group leader, parent}: those that Erlang code started are raw, actors and OTP's own are known.
 %% A young one counts as raw and is asked again: an actor begins under the leader of the evaluation that makes it.
 -define(WRITTEN, beamtalk_census).
 -define(FIRST, {?MODULE, first}).
+%% Processes that were ended lately.
+-define(ENDED, beamtalk_guard_ended).
 -define(WATCH, beamtalk_guard_watch).
 %% Three numbers: how many rounds the census has made, whether hardly anything is done, and the reductions of the census.
 -define(PACE, {?MODULE, pace}).
@@ -62,11 +66,10 @@
                 canary :: pid(),
                 asked = none :: none | reference(),
                 missed = 0 :: non_neg_integer(),
-                %% Processes that were ended, and until which round of the census what they started is looked for: one that
-                %% was about to run may do so once more before it hears of its end.
-                ended = #{} :: #{pid() => true},
+                %% Until which round of the census it is looked for what those that were ended started: one that was about to
+                %% run may do so once more before it hears of its end.
+                until = none :: none | non_neg_integer(),
                 pace :: atomics:atomics_ref(),
-                until = 0 :: non_neg_integer(),
                 %% The reductions of the node at the last look, without those of the census.
                 work = 0 :: integer(),
                 %% Who looks more often from the moment something is done.
@@ -84,10 +87,14 @@ start_link(Sleepers) ->
     Pace = atomics:new(3, []),
     persistent_term:put(?PACE, Pace),
     Census = spawn_opt(fun() -> census(Pace) end, [link, {priority, high}]),
-    _ = spawn_opt(fun() ->
-                      true = register(?WATCH, self()),
-                      watch(#seen{canary = spawn_opt(fun answer/0, [link]), pace = Pace, sleepers = [Census | Sleepers]})
-                  end, [link, {priority, max}]),
+    Canary = spawn_opt(fun answer/0, [link]),
+    Watch = spawn_opt(fun() ->
+                          true = register(?WATCH, self()),
+                          ?ENDED = ets:new(?ENDED, [named_table, public]),
+                          watch(#seen{canary = Canary, pace = Pace, sleepers = [Census | Sleepers]})
+                      end, [link, {priority, max}]),
+    %% They go on when those are ended that actors and timers started, whose leader is theirs.
+    [ets:insert(?WRITTEN, {Pid, known, group_leader(), self()}) || Pid <- [Census, Canary, Watch | Sleepers]],
     ok.
 
 %% Code of the user begins to run.
@@ -187,71 +194,91 @@ number(#seen{full = Full} = Seen) ->
     if
         Count > Limit + Limit div ?SLACK ->
             %% Part of what is too much, even where several share it.
-            Ended = alone(fun() -> stop_spawners(Limit div ?SLACK div ?SHARERS) end),
-            remember(Ended, Seen#seen{full = 0});
+            stop(Limit div ?SLACK div ?SHARERS, Seen#seen{full = 0});
         Count < Limit - Limit div ?SLACK -> late(Seen#seen{full = 0});
-        Full >= ?FULL ->
-            Ended = alone(fun() -> stop_spawners(Limit div 2) end),
-            %% Stopping the world is rare where many processes are as it should be.
-            remember(Ended, Seen#seen{full = -10 * ?FULL});
+        %% Stopping the world is rare where many processes are as it should be.
+        Full >= ?FULL -> stop(Limit div 2, Seen#seen{full = -10 * ?FULL});
         true -> Seen#seen{full = Full + 1}
     end.
 
-remember(Pids, #seen{ended = Ended, pace = Pace} = Seen) ->
-    Seen#seen{ended = maps:merge(Ended, Pids), until = atomics:get(Pace, ?ROUNDS) + ?LATE}.
+stop(Least, #seen{pace = Pace} = Seen) ->
+    alone(fun() -> stop_spawners(Least) end),
+    Seen#seen{until = atomics:get(Pace, ?ROUNDS) + ?LATE}.
 
 %% What was started after it was looked who there is goes too. The census asks what is new; here nobody is waited for.
-late(#seen{ended = Ended} = Seen) when map_size(Ended) =:= 0 -> Seen;
-late(#seen{ended = Ended, pace = Pace, until = Until} = Seen) ->
+late(#seen{until = none} = Seen) -> Seen;
+late(#seen{pace = Pace, until = Until} = Seen) ->
     case atomics:get(Pace, ?ROUNDS) >= Until of
         false -> Seen;
         true ->
-            Serving = serving(),
-            end_started([{Pid, Parent} || {Pid, raw, _, Parent} <- ets:tab2list(?WRITTEN), not is_map_key(Pid, Serving)], Ended),
-            Seen#seen{ended = #{}}
+            alone(fun end_late/0),
+            ets:delete_all_objects(?ENDED),
+            Seen#seen{until = none}
     end.
+
+end_late() ->
+    Serving = serving(),
+    end_started([{Pid, Parent} || {Pid, raw, _, Parent} <- ets:tab2list(?WRITTEN), not is_map_key(Pid, Serving)]).
 
 %% Those that the ended ones started, those that these started, and so on.
-end_started(Rows, Ended) ->
-    case [Pid || {Pid, Parent} <- Rows, is_map_key(Parent, Ended), not is_map_key(Pid, Ended)] of
+end_started(Rows) ->
+    case [Pid || {Pid, Parent} <- Rows, ets:member(?ENDED, Parent), not ets:member(?ENDED, Pid)] of
         [] -> ok;
-        Children -> end_started(Rows, maps:merge(Ended, maps:from_keys(ended(Children), true)))
+        Children ->
+            stop_all(Children),
+            end_started(Rows)
     end.
 
-%% Nothing else runs meanwhile, so that no process is added.
+stop_all(Pids) ->
+    [begin
+         ets:insert(?ENDED, {Pid}),
+         exit(Pid, kill)
+     end || Pid <- Pids],
+    ok.
+
+%% Nothing else runs meanwhile, so that no process is added. Collecting the garbage of a large heap is left to another
+%% thread while processes of any priority run: the work is done where there is room enough that none is collected.
 alone(Work) ->
     _ = erlang:system_flag(multi_scheduling, block_normal),
-    try Work()
+    try in_one_go(Work)
     after erlang:system_flag(multi_scheduling, unblock_normal)
     end.
 
+in_one_go(Work) ->
+    Watch = self(),
+    Room = ?ROOM * erlang:system_info(process_count),
+    Done = make_ref(),
+    try spawn_opt(fun() ->
+                      Work(),
+                      unlink(Watch),
+                      Watch ! Done
+                  end, [link, {priority, max}, {min_heap_size, Room}]) of
+        _ -> receive Done -> ok end
+    catch error:system_limit -> Work()
+    end.
+
 %% The largest group of processes that nobody was asked for ends, and whoever started it. Those that do not say what they are
-%% go with it; where they are the most, nobody is blamed for them. Answers who was ended.
+%% go with it; where they are the most, nobody is blamed for them.
 stop_spawners(Least) ->
     New = unwritten(processes()),
     _ = ask(New, fun write_down/1),
     {Groups, Silent} = lists:foldl(fun add/2, {#{}, []}, processes()),
     Serving = serving(),
-    Blamed = case blamed(Groups, [Row || Pid <- New, Row <- ets:lookup(?WRITTEN, Pid)], length(Silent), Least) of
-        none -> [];
+    case blamed(Groups, [Row || Pid <- New, Row <- ets:lookup(?WRITTEN, Pid)], length(Silent), Least) of
+        none -> ok;
         Leader -> stop_group(Leader, maps:get(Leader, Groups), Serving)
     end,
     Most = lists:max([0 | [length(Rows) || Rows <- maps:values(Groups)]]),
-    Others = case Most + length(Silent) >= Least of
+    case Most + length(Silent) >= Least of
         true -> stop_silent(Silent, lists:append(maps:values(Groups)), Serving);
-        false -> []
-    end,
-    maps:from_keys(Blamed ++ Others, true).
+        false -> ok
+    end.
 
 %% Whoever started the others may be among them: what it started goes too.
 stop_silent(Silent, Rows, Serving) ->
     Ended = maps:without(maps:keys(Serving), maps:from_keys(Silent, true)),
     Children = [Pid || {Pid, _, _, Parent} <- Rows, is_map_key(Parent, Ended), not is_map_key(Pid, Serving)],
-    ended(maps:keys(Ended) ++ Children).
-
-ended(Pids) ->
-    [exit(Pid, kill) || Pid <- Pids],
-    Pids.
+    stop_all(maps:keys(Ended) ++ Children).
 
 %% Whose group is the largest. On a busy machine most of the new processes may be silent: they are what those are that did
 %% answer, if these are more than a few.
@@ -269,9 +296,9 @@ blamed(Groups, Answered, Silent, Least) ->
     end.
 
 stop_group(Leader, Rows, Serving) ->
-    Origin = stop_origin(Leader, Rows),
+    stop_origin(Leader, Rows),
     %% What a keeper started itself, its evaluator, it ends itself: another evaluation may have begun in it.
-    Origin ++ ended([Pid || {Pid, _, _, Parent} <- Rows, Parent =/= Leader, not is_map_key(Pid, Serving)]).
+    stop_all([Pid || {Pid, _, _, Parent} <- Rows, Parent =/= Leader, not is_map_key(Pid, Serving)]).
 
 add(Pid, {Groups, Silent}) ->
     case ets:lookup(?WRITTEN, Pid) of
@@ -286,12 +313,13 @@ stop_origin(Leader, Rows) ->
     case ets:match_object(?RUNNING, {'_', Leader, '_', '_'}) of
         [{Id, Keeper, _, _}] ->
             Keeper ! {exceeded, Id, beamtalk_guard:no_process()},
-            [];
+            ok;
         [] ->
+            Half = length(Rows) div 2,
             Started = lists:foldl(fun({_, _, _, Parent}, Counts) ->
                                       maps:update_with(Parent, fun(Count) -> Count + 1 end, 1, Counts)
                                   end, #{}, Rows),
-            ended([Parent || {Parent, Count} <- maps:to_list(Started), Count * 2 > length(Rows),
+            stop_all([Parent || {Parent, Count} <- maps:to_list(Started), Count > Half,
                              is_pid(Parent), Parent =/= whereis(beamtalk_bridge),
                              [{_, Kind, Of, _}] <- [ets:lookup(?WRITTEN, Parent)],
                              Kind =:= young orelse Kind =:= known andalso Of =:= Leader])
