@@ -77,6 +77,13 @@ stage.test("keys of lists: filter, copy, the menu of a pane, and what cannot be 
   await stage.page.getByRole("menu").waitFor();
   await stage.page.keyboard.press("Escape");
   await stage.page.getByRole("menu").waitFor({ state: "detached" });
+  // A pane that is asked for does not take the focus from what it was put on meanwhile.
+  await stage.page.evaluate(async () => {
+    for (const key of ["g", "c"]) document.activeElement?.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    document.querySelector<HTMLElement>("input[aria-label='Filter classes']")?.focus();
+    await new Promise((done) => setTimeout(done, 50));
+  });
+  assert.equal(await stage.page.evaluate(() => document.activeElement?.getAttribute("aria-label")), "Filter classes");
   await stage.choose("Transcript");
   await pane("Transcript").focus();
   await stage.page.keyboard.press("ControlOrMeta+s");

@@ -32,9 +32,15 @@ export function focusPane(pane: PaneId): void {
   (first ?? frame)?.focus();
 }
 
-/** The same after the pane has been drawn, unless something was opened above it meanwhile. */
+/** The same after the pane has been drawn, unless something was opened above it or the focus was put elsewhere meanwhile.
+    What closes gives the focus back to where it was, which is nobody's choice. */
 function focusSoon(pane: PaneId): void {
-  setTimeout(() => { if (document.querySelector(".veil") === null) focusPane(pane); }, 0);
+  const before = document.activeElement;
+  setTimeout(() => {
+    const now = document.activeElement;
+    const isMoved = now !== before && now !== document.body && before?.isConnected === true;
+    if (!isMoved && document.querySelector(".veil") === null) focusPane(pane);
+  }, 0);
 }
 
 /** The layout that is shown is kept under this name. */
