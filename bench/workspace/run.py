@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """The workspace against its figures, and against a Jupyter kernel in the same run.
 
-usage: run.py [BINARY] [--quick] [--terminal | --house | --loops | --recheck | --editing]
+usage: run.py [BINARY] [--quick] [--terminal | --house | --loops | --recheck | --editing | --strangers]
 
 `--terminal` measures the rows of a person at a terminal alone, `--house` those of the loop and the agents in the image,
 `--loops` those of loops at the prompt, `--recheck` that of checking senders again after a live change, `--editing` those
-of loading and redefining classes, and of the idle workspace.
+of loading and redefining classes, and of the idle workspace, `--strangers` that of the owner while others hold connections.
 
 Starts workspaces of its own in a temporary state directory. The Jupyter rows need `ipykernel` (pip install
 ipykernel) for the python that runs this; without it they are left out.
@@ -15,8 +15,11 @@ import glob
 import json
 import os
 import pty
+import resource
 import select
+import selectors
 import shutil
+import socket
 import statistics
 import struct
 import subprocess
@@ -369,6 +372,67 @@ def observed(home, directory):
         "50 ms", ours <= 0.05)
 
 
+STRANGERS = 2000
+
+
+def strangers(home):
+    """The owner while strangers hold connections: silent ones, halves of a request, WebSockets that do not say who they are, and
+    wrong cookies. Whoever is let go comes back at once."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 2 * STRANGERS), most))
+    seconds = 5 if QUICK else 20
+    client = Client(home)
+    port = client.socket.getpeername()[1]
+    upgrade = (f"GET /ws HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+               "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n").encode()
+    wrong = json.dumps({"type": "auth", "cookie": "0" * 64, "client": "repl", "protocol": "1.0"}).encode()
+    words = [b"", upgrade[:40], upgrade, upgrade + bytes([0x81, 0xFE]) + struct.pack(">H", len(wrong)) + bytes(4) + wrong]
+    selector, stop = selectors.DefaultSelector(), threading.Event()
+    refused = [0]
+
+    def come(number):
+        stranger = socket.create_connection(("127.0.0.1", port), timeout=10)
+        stranger.sendall(words[number % len(words)])
+        stranger.setblocking(False)
+        selector.register(stranger, selectors.EVENT_READ, number)
+
+    def stay():
+        while not stop.is_set():
+            for key, _ in selector.select(0.1):
+                try:
+                    is_over = not key.fileobj.recv(4096)
+                except OSError:
+                    is_over = True
+                if is_over:
+                    selector.unregister(key.fileobj)
+                    key.fileobj.close()
+                    refused[0] += 1
+                    come(key.data)
+    for number in range(STRANGERS):
+        come(number)
+    thread = threading.Thread(target=stay, daemon=True)
+    thread.start()
+    times, joins, end = [], [], time.time() + seconds
+    while time.time() < end:
+        start = time.perf_counter()
+        assert client.evaluate("1 + 1")["value"] == 2
+        times.append(time.perf_counter() - start)
+        if len(times) % 20 == 0:
+            start = time.perf_counter()
+            Client(home).close()
+            joins.append(time.perf_counter() - start)
+        time.sleep(0.02)
+    stop.set()
+    thread.join()
+    for key in list(selector.get_map().values()):
+        key.fileobj.close()
+    client.close()
+    ours = statistics.median(times)
+    row(f"`1 + 1` while {STRANGERS:,} strangers hold connections for {seconds} s ({refused[0]:,} were let go and came back)",
+        f"median {ours * 1e3:.1f} ms, a new connection of the owner {statistics.median(joins) * 1e3:.1f} ms (most {max(joins) * 1e3:.0f})",
+        "50 ms", ours <= 0.05)
+
+
 def commands(directory):
     def cold():
         home = tempfile.mkdtemp(prefix="bt")
@@ -573,6 +637,10 @@ def main():
             idle(home)
             editing(Client(home))
             return 0 if all(is_kept for *_, is_kept in rows) else 1
+        if "--strangers" in sys.argv:
+            beamtalk("workspace", "start", "--persistent", home=home, directory=directory)
+            strangers(home)
+            return 0 if all(is_kept for *_, is_kept in rows) else 1
         commands(directory)
         terminal()
         house()
@@ -585,6 +653,7 @@ def main():
         editing(client)
         crowd(home, directory)
         observed(home, directory)
+        strangers(home)
         # A client of its own: the other was not read while the crowd worked.
         endurance(Client(home), home)
     finally:
