@@ -4,7 +4,7 @@
 //! when there is too much; its last frame stays as a stub that says how much is gone.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use beamtalk_wire::{Flag, Head};
@@ -12,6 +12,8 @@ use beamtalk_wire::{Flag, Head};
 /// Of one session.
 const BYTES: usize = 16 << 20;
 const FRAMES: usize = 20_000;
+/// As many of these may say what is gone: the rest is for answers, however short they are.
+const STUBS: usize = FRAMES / 2;
 /// Of all sessions.
 const ALL_BYTES: usize = 256 << 20;
 
@@ -21,24 +23,25 @@ pub(crate) struct Kept {
     all: Rc<Cell<usize>>,
     /// The number of the last frame.
     last: u64,
-    frames: VecDeque<Frame>,
+    /// The frames by their numbers.
+    frames: BTreeMap<u64, String>,
     bytes: usize,
-    /// Requests that were begun: what they are about, and whether they ended.
-    requests: BTreeMap<String, Request>,
+    /// Requests in the order in which they began.
+    requests: BTreeMap<u64, Request>,
+    begun: u64,
+    /// The last request of each name.
+    names: BTreeMap<String, u64>,
+    finished: BTreeSet<u64>,
+    /// The numbers of frames that say what is gone.
+    stubs: BTreeSet<u64>,
     lost: u64,
-}
-
-struct Frame {
-    number: u64,
-    request: String,
-    text: String,
-    is_stub: bool,
 }
 
 #[derive(Default)]
 struct Request {
+    name: String,
     about: Option<String>,
-    frames: usize,
+    frames: Vec<u64>,
     is_done: bool,
 }
 
@@ -68,19 +71,22 @@ impl Marks<'_> {
 impl Kept {
     /// One of several that have a limit in common.
     pub(crate) fn beside(all: &Rc<Cell<usize>>) -> Self {
-        Self {
-            all: all.clone(),
-            last: 0,
-            frames: VecDeque::new(),
-            bytes: 0,
-            requests: BTreeMap::new(),
-            lost: 0,
-        }
+        let mut kept = Self::default();
+        kept.all.clone_from(all);
+        kept
     }
 
-    fn grow(&mut self, bytes: usize) {
-        self.bytes += bytes;
-        self.all.set(self.all.get() + bytes);
+    fn put(&mut self, number: u64, text: String) {
+        self.bytes += text.len();
+        self.all.set(self.all.get() + text.len());
+        self.frames.insert(number, text);
+    }
+
+    /// Answers how long the frame was.
+    fn take(&mut self, number: u64) -> usize {
+        let bytes = self.frames.remove(&number).map_or(0, |text| text.len());
+        self.shrink(bytes);
+        bytes
     }
 
     fn shrink(&mut self, bytes: usize) {
@@ -89,86 +95,89 @@ impl Kept {
     }
 
     /// A request begins: this is what its first and last frames repeat.
-    pub(crate) fn begin(&mut self, request: &str, about: Option<&str>) {
+    pub(crate) fn begin(&mut self, request: &str, about: Option<&str>) -> u64 {
+        self.begun += 1;
         let begun = Request {
+            name: request.to_owned(),
             about: about.map(str::to_owned),
             ..Request::default()
         };
-        self.requests.insert(request.to_owned(), begun);
+        self.requests.insert(self.begun, begun);
+        self.names.insert(request.to_owned(), self.begun);
+        self.begun
     }
 
     /// Number and keep a frame; the answer is what is sent.
     pub(crate) fn keep(&mut self, request: &str, text: &str, is_last: bool) -> String {
         self.last += 1;
-        let known = self.requests.entry(request.to_owned()).or_default();
-        let is_first = known.frames == 0;
-        known.frames += 1;
-        known.is_done |= is_last;
+        let place = match self.names.get(request) {
+            Some(place) => *place,
+            None => self.begin(request, None),
+        };
+        let mut about = None;
+        if let Some(known) = self.requests.get_mut(&place) {
+            let is_first = known.frames.is_empty();
+            known.frames.push(self.last);
+            known.is_done |= is_last;
+            if known.is_done {
+                self.finished.insert(place);
+            }
+            about = known.about.as_deref().filter(|_| is_first || is_last);
+        }
         let marks = Marks {
             n: Some(self.last),
-            about: known.about.as_deref().filter(|_| is_first || is_last),
+            about,
             replayed: None,
         };
         let text = marks.on(text);
-        self.grow(text.len());
-        self.frames.push_back(Frame {
-            number: self.last,
-            request: request.to_owned(),
-            text: text.clone(),
-            is_stub: false,
-        });
-        let is_much =
-            |kept: &Self| kept.bytes > BYTES || kept.frames.len() > FRAMES || kept.all.get() > ALL_BYTES;
-        while is_much(self) && self.forget_oldest() {}
+        self.put(self.last, text.clone());
+        while self.is_much() && self.forget_something() {}
         text
+    }
+
+    fn is_much(&self) -> bool {
+        self.bytes > BYTES || self.frames.len() > FRAMES || self.all.get() > ALL_BYTES
+    }
+
+    /// Says if there was something.
+    fn forget_something(&mut self) -> bool {
+        (self.stubs.len() <= STUBS && self.forget_oldest()) || self.forget_stub()
     }
 
     /// Forget the oldest finished request; says if there was one.
     fn forget_oldest(&mut self) -> bool {
-        let oldest = self
-            .frames
-            .iter()
-            .find(|frame| !frame.is_stub && self.requests.get(&frame.request).is_some_and(|one| one.is_done))
-            .map(|frame| frame.request.clone());
-        let Some(gone) = oldest else {
-            // Stubs alone are too many.
-            return self.forget_stub();
+        let gone = self
+            .finished
+            .pop_first()
+            .and_then(|place| Some((place, self.requests.remove(&place)?)));
+        let Some((place, gone)) = gone else {
+            return false;
         };
-        let about = self.requests.remove(&gone).and_then(|one| one.about);
-        let (mut bytes, mut number) = (0, 0);
-        for frame in self.frames.iter().filter(|frame| frame.request == gone) {
-            bytes += frame.text.len();
-            number = frame.number;
+        if self.names.get(&gone.name) == Some(&place) {
+            self.names.remove(&gone.name);
         }
-        let stub = Head {
-            id: Some(gone.clone()),
-            status: vec![Flag::Done],
-            n: Some(number),
-            about,
-            lost_bytes: Some(bytes as u64),
-            ..Head::default()
-        };
-        let text = crate::ops::text_of(&stub);
-        self.shrink(bytes);
-        self.grow(text.len());
+        let bytes: usize = gone.frames.iter().map(|number| self.take(*number)).sum();
         self.lost += 1;
-        self.frames.retain_mut(|frame| {
-            if frame.number == number {
-                frame.text.clone_from(&text);
-                frame.is_stub = true;
-            }
-            frame.request != gone || frame.number == number
-        });
+        if let Some(number) = gone.frames.last() {
+            let stub = Head {
+                id: Some(gone.name),
+                status: vec![Flag::Done],
+                n: Some(*number),
+                about: gone.about,
+                lost_bytes: Some(bytes as u64),
+                ..Head::default()
+            };
+            self.put(*number, crate::ops::text_of(&stub));
+            self.stubs.insert(*number);
+        }
         true
     }
 
     fn forget_stub(&mut self) -> bool {
-        let Some(place) = self.frames.iter().position(|frame| frame.is_stub) else {
+        let Some(number) = self.stubs.pop_first() else {
             return false;
         };
-        if let Some(stub) = self.frames.remove(place) {
-            self.shrink(stub.text.len());
-        }
+        self.take(number);
         true
     }
 
@@ -182,8 +191,8 @@ impl Kept {
 
     /// Requests that were begun and have not had their last frame.
     pub(crate) fn open(&self) -> Vec<String> {
-        let open = self.requests.iter().filter(|(_, request)| !request.is_done);
-        open.map(|(id, _)| id.clone()).collect()
+        let open = self.requests.values().filter(|request| !request.is_done);
+        open.map(|request| request.name.clone()).collect()
     }
 
     /// Everything with a greater number, marked as sent again.
@@ -192,8 +201,8 @@ impl Kept {
             replayed: Some(true),
             ..Marks::default()
         };
-        let later = self.frames.iter().filter(|frame| frame.number > number);
-        later.map(|frame| marks.on(&frame.text)).collect()
+        let later = self.frames.range(number.saturating_add(1)..);
+        later.map(|(_, text)| marks.on(text)).collect()
     }
 }
 
@@ -292,12 +301,39 @@ mod tests {
     #[test]
     fn many_small_requests_are_bounded_too() {
         let mut kept = Kept::default();
-        for number in 0..FRAMES + 100 {
+        let most = FRAMES * 3;
+        for number in 1..=most {
             let name = number.to_string();
             kept.begin(&name, None);
-            kept.keep(&name, "{}", true);
+            kept.keep(&name, r#"{"value":1}"#, true);
         }
         assert!(kept.frames.len() <= FRAMES, "{}", kept.frames.len());
         assert!(kept.requests.len() <= FRAMES);
+        assert!(kept.names.len() <= FRAMES);
+        // The newest are there as they were; of the oldest nothing is left, and those between say that they are gone.
+        let newest = values(&kept.after((most - FRAMES + STUBS) as u64));
+        assert_eq!(newest.len(), FRAMES - STUBS);
+        assert!(newest.iter().all(|frame| frame["value"] == 1));
+        let all = values(&kept.after(0));
+        assert!(all[0]["lost_bytes"].is_u64(), "{}", all[0]);
+        assert_eq!(kept.lost(), (most - FRAMES + STUBS) as u64);
+    }
+
+    #[test]
+    fn a_name_that_is_used_again_is_another_request() {
+        let mut kept = Kept::default();
+        let long = format!(r#"{{"out":"{}"}}"#, "x".repeat(6 << 20));
+        for about in ["first", "second"] {
+            kept.begin("a", Some(about));
+            kept.keep("a", &long, true);
+        }
+        kept.begin("b", None);
+        kept.keep("b", &long, true);
+        let left = values(&kept.after(0));
+        assert!(left[0]["lost_bytes"].is_u64());
+        assert_eq!(left[0]["about"], "first");
+        assert!(left[1]["out"].is_string());
+        assert!(kept.bytes <= BYTES);
+        assert!(kept.open().is_empty());
     }
 }

@@ -1,8 +1,9 @@
 //! One WebSocket connection: its frames in both directions, and its end.
 
+use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use beamtalk_wire::{ClientKind, limits};
@@ -11,7 +12,7 @@ use futures_util::{SinkExt, StreamExt};
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{MissedTickBehavior, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role as End, WebSocketConfig};
@@ -182,7 +183,7 @@ async fn exchange<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let heard = Heard::new();
+    let heard = Heard::default();
     let (sink, source) = socket.split();
     let expiry = async {
         match pass.until {
@@ -204,29 +205,34 @@ fn farewell(code: u16, reason: &str) -> Farewell {
     }
 }
 
-/// When the client was last heard.
+/// How many pings the client left unanswered. Pings, not time: while a busy or stopped machine runs nothing, nobody is heard,
+/// however alive.
+#[derive(Default)]
 struct Heard {
-    start: Instant,
-    millis: AtomicU64,
+    pings: AtomicU32,
+    /// What it said last waits to be taken, so that nothing further is read.
+    is_full: AtomicBool,
 }
 
 impl Heard {
-    fn new() -> Self {
-        Self {
-            start: Instant::now(),
-            millis: AtomicU64::new(0),
-        }
-    }
-
     fn now(&self) {
-        let millis = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.millis.store(millis, Ordering::Relaxed);
+        self.pings.store(0, Ordering::Relaxed);
     }
 
-    fn silence(&self) -> Duration {
-        self.start
-            .elapsed()
-            .saturating_sub(Duration::from_millis(self.millis.load(Ordering::Relaxed)))
+    /// How many intervals of pings it was silent, with this one.
+    fn pinged(&self) -> u32 {
+        if self.is_full.load(Ordering::Relaxed) {
+            return 0;
+        }
+        self.pings.fetch_add(1, Ordering::Relaxed).saturating_add(1)
+    }
+
+    async fn while_full<F: Future>(&self, taken: F) -> F::Output {
+        self.is_full.store(true, Ordering::Relaxed);
+        let output = taken.await;
+        self.is_full.store(false, Ordering::Relaxed);
+        self.now();
+        output
     }
 }
 
@@ -241,6 +247,8 @@ where
 {
     let pace = shared.config.pace;
     let mut ping = tokio::time::interval(pace.ping);
+    // Those that were missed are not made up for: between two of them there is time to hear an answer.
+    ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ping.reset();
     loop {
         let message = tokio::select! {
@@ -249,7 +257,7 @@ where
                 Next::Close(farewell) => return farewell,
             },
             _ = ping.tick() => {
-                if heard.silence() >= pace.dead {
+                if pace.ping * heard.pinged() >= pace.dead {
                     return farewell(1001, "no answer to pings");
                 }
                 Message::Ping(Vec::new().into())
@@ -278,7 +286,8 @@ where
             heard.now();
             let end = match message {
                 Some(Ok(Message::Text(text))) => {
-                    if requests.send(text.as_str().to_owned()).await.is_ok() {
+                    let taken = requests.send(text.as_str().to_owned());
+                    if heard.while_full(taken).await.is_ok() {
                         continue;
                     }
                     farewell(1000, "")

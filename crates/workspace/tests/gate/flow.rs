@@ -200,3 +200,51 @@ async fn a_dead_client_is_noticed() {
     living.outgoing.close(1000, "");
     assert_eq!(reader.await.unwrap().1, Heard::Closed(1000));
 }
+
+/// A machine that was too busy to run the daemon, or that slept, has not heard anybody, and nobody is dead for it.
+#[tokio::test]
+async fn a_daemon_that_did_not_run_takes_nobody_for_dead() {
+    let pace = Pace {
+        ping: Duration::from_millis(50),
+        dead: Duration::from_millis(200),
+        ..Pace::default()
+    };
+    let mut house = house_with(pace, |_| {}).await;
+    let (mut alive, living) = house.owner().await;
+    let reader = tokio::spawn(async move { alive.rest().await });
+    for _ in 0..5 {
+        // Everything in this test runs in one thread: now it stands still, and the next ping is due long since.
+        std::thread::sleep(Duration::from_millis(400));
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(!living.outgoing.is_closed());
+    living.outgoing.close(1000, "");
+    assert_eq!(reader.await.unwrap().1, Heard::Closed(1000));
+}
+
+/// Whoever says more than is taken at the moment is not read, which is no silence of theirs.
+#[tokio::test]
+async fn a_client_whose_requests_wait_is_not_dead() {
+    let pace = Pace {
+        ping: Duration::from_millis(20),
+        dead: Duration::from_millis(60),
+        ..Pace::default()
+    };
+    let mut house = house_with(pace, |_| {}).await;
+    let (mut eager, mut admitted) = house.owner().await;
+    let (_silent, dead) = house.owner().await;
+    let said = 200;
+    for number in 0..said {
+        eager.say(&format!("{{\"n\":{number}}}")).await;
+    }
+    soon(dead.outgoing.closed()).await;
+    // From here on what it says is taken.
+    let reader = tokio::spawn(async move { eager.rest().await });
+    for number in 0..said {
+        let text = soon(admitted.incoming.recv()).await.expect("what was said");
+        assert_eq!(text, format!("{{\"n\":{number}}}"));
+    }
+    assert!(!admitted.outgoing.is_closed());
+    admitted.outgoing.close(1000, "");
+    assert_eq!(reader.await.unwrap().1, Heard::Closed(1000));
+}
