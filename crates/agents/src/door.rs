@@ -34,9 +34,15 @@ pub enum Door {
 
 /// Into the whole tree, as any program of this user finds it.
 pub fn enter() -> Result<Attachment, Door> {
+    enter_somewhere().map(|(tree, _)| tree)
+}
+
+/// The same, with the name space that was entered.
+pub(crate) fn enter_somewhere() -> Result<(Attachment, PathBuf), Door> {
     let (stream, namespace) = connect(&namespace::candidates(), "agent")?;
     let proof = Proof::AsNeeded;
-    Door::enter(stream, Some(&namespace), &proof, "", false, Some(PATIENCE))
+    let tree = Door::enter(stream, Some(&namespace), &proof, "", false, Some(PATIENCE))?;
+    Ok((tree, namespace))
 }
 
 /// Connect to the first candidate that answers; the server must be ours or root's.

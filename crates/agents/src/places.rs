@@ -17,6 +17,14 @@ pub(crate) fn own_program() -> std::io::Result<PathBuf> {
     })
 }
 
+/// The directory of a namespace in which the doors of its sessions are.
+pub(crate) const DOORS: &str = "doors";
+
+/// Whether a namespace is the door of a session.
+pub(crate) fn is_door(namespace: &Path) -> bool {
+    namespace.parent().and_then(Path::file_name) == Some(OsStr::new(DOORS))
+}
+
 /// The directories of one daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
@@ -49,7 +57,7 @@ impl Places {
 
     /// The directory of the door of a session.
     pub fn door(&self, id: &str) -> PathBuf {
-        self.namespace.join("doors").join(id)
+        self.namespace.join(DOORS).join(id)
     }
 
     /// The file that names the workspace the daemon serves; empty when it serves none.

@@ -11,7 +11,9 @@ use beamtalk_mcp::{HostError, TreeAct};
 use beamtalk_ninep::{Attachment, Error, File, Refusal};
 use beamtalk_wire::{ErrorBody, ErrorKind};
 
-use crate::enter;
+use crate::door::enter_somewhere;
+use crate::places::{Places, is_door};
+use crate::tree::is_of_workspace;
 
 pub use execute::execute;
 pub use pipe::{copy, own_door};
@@ -29,11 +31,26 @@ const PRIVATE: [&str; 7] = [
     "audit",
 ];
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Tree {
-    link: Arc<Mutex<Option<Arc<Attachment>>>>,
+    link: Arc<Mutex<Option<Arc<Entered>>>>,
+    /// The workspace of whoever asks.
+    workspace: String,
     /// Whether only what everybody may read is open.
     is_narrow: bool,
+}
+
+struct Entered {
+    tree: Attachment,
+    /// The workspace the tree shows, empty for none; `None` where it cannot be known.
+    workspace: Option<String>,
+}
+
+impl Entered {
+    /// Whether the image in the tree is not that of a workspace.
+    fn is_foreign_to(&self, workspace: &str) -> bool {
+        !matches!(self.workspace.as_deref(), Some(shown) if shown.is_empty() || shown == workspace)
+    }
 }
 
 /// Somebody waits for an answer, as long as this is kept.
@@ -50,14 +67,25 @@ fn lost(error: &Error) -> HostError {
     Box::new(body.hint("the next call looks for the agents again"))
 }
 
+/// A daemon of agents is its user's and shows one workspace, perhaps that of another project.
+fn foreign() -> HostError {
+    let text = "these files of the tree are those of another workspace";
+    let body = ErrorBody::new(ErrorKind::from("path_denied"), text);
+    Box::new(body.hint(
+        "tools such as read_source, list_actors and read_transcript show this workspace; \
+         'beamtalk agents start' in this project shows it in the tree",
+    ))
+}
+
 fn refused(text: String) -> HostError {
     Box::new(ErrorBody::new(ErrorKind::from("agents"), text))
 }
 
 impl Tree {
-    pub fn new(is_narrow: bool) -> Self {
+    pub fn new(workspace: &str, is_narrow: bool) -> Self {
         Self {
             link: Arc::default(),
+            workspace: workspace.to_owned(),
             is_narrow,
         }
     }
@@ -77,16 +105,16 @@ impl Tree {
         })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Arc<Attachment>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Arc<Entered>>> {
         self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn entered(&self) -> Result<Arc<Attachment>, HostError> {
+    fn entered(&self) -> Result<Arc<Entered>, HostError> {
         let mut known = self.lock();
-        if let Some(attachment) = &*known {
-            return Ok(attachment.clone());
+        if let Some(entered) = &*known {
+            return Ok(entered.clone());
         }
-        let attachment = enter().map_err(|fault| {
+        let (tree, namespace) = enter_somewhere().map_err(|fault| {
             let kind = if fault.is_denial() {
                 "agents"
             } else {
@@ -95,14 +123,24 @@ impl Tree {
             let body = ErrorBody::new(ErrorKind::from(kind), fault.to_string());
             Box::new(body.hint("'beamtalk agents start' starts the daemon of the agents"))
         })?;
-        let attachment = Arc::new(attachment);
-        *known = Some(attachment.clone());
-        Ok(attachment)
+        let workspace = if is_door(&namespace) {
+            // A door shows the workspace of its session's directory, in which the session's server runs.
+            Some(self.workspace.clone())
+        } else {
+            // Written once, before the daemon can be entered.
+            std::fs::read_to_string(Places::of(&namespace).workspace()).ok()
+        };
+        let entered = Arc::new(Entered { tree, workspace });
+        *known = Some(entered.clone());
+        Ok(entered)
     }
 
     fn perform(&self, act: &TreeAct, wanted: &AtomicBool) -> Result<String, HostError> {
-        let attachment = self.entered()?;
-        match once(&attachment, act, wanted) {
+        let entered = self.entered()?;
+        if is_of_workspace(act.path()) && entered.is_foreign_to(&self.workspace) {
+            return Err(foreign());
+        }
+        match once(&entered.tree, act, wanted) {
             Ok(answer) => Ok(answer),
             // What the tree says is the answer.
             Err(Error::Refused(refusal)) => Err(refused(refusal.to_string())),

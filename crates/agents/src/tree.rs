@@ -20,6 +20,7 @@ mod place;
 mod streams;
 mod workspace;
 
+pub(crate) use place::is_of_workspace;
 pub(crate) use workspace::names;
 
 use std::sync::Arc;

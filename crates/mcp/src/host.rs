@@ -61,6 +61,15 @@ pub enum TreeAct {
     },
 }
 
+impl TreeAct {
+    pub fn path(&self) -> &str {
+        match self {
+            TreeAct::List(path) | TreeAct::Read(path) => path,
+            TreeAct::Write { path, .. } | TreeAct::Ask { path, .. } => path,
+        }
+    }
+}
+
 /// A package of the project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackageRow {

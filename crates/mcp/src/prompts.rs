@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use beamtalk_wire::escape;
+use beamtalk_wire::{escape, requests};
 use serde_json::{Map, Value, json};
 
 use crate::dispatch::text;
-use crate::host::Host;
+use crate::host::{Host, HostError};
 use crate::message::Fault;
 use crate::resources::{self, encode};
 use crate::session::Session;
@@ -147,9 +147,32 @@ fn failing_classes<H: Host>(session: &Session<H>) -> Vec<String> {
     names
 }
 
+fn unknown(error: &HostError) -> Fault {
+    Fault::params(escape(&error.message))
+}
+
+/// Whether a test is there, by its class or as `Class>>method`.
+async fn check_test<H: Host>(host: &H, test: &str) -> Result<(), Fault> {
+    let listed = host.ask(&requests::ListTests {}).await;
+    let listed = listed.map_err(|error| unknown(&error))?.answer.tests;
+    let (class, method) = test
+        .split_once(">>")
+        .map_or((test, None), |(class, method)| (class, Some(method.trim())));
+    let found = listed.iter().find(|one| one.class == class.trim());
+    match found {
+        Some(found) if method.is_none_or(|method| found.methods.iter().any(|one| one == method)) => Ok(()),
+        _ => {
+            let shown = escape(&test.chars().take(200).collect::<String>());
+            Err(Fault::params(format!(
+                "there is no test '{shown}'; list_tests has their names"
+            )))
+        }
+    }
+}
+
 /// The resources that go with a prompt.
 async fn uris<H: Host>(
-    session: &Session<H>,
+    session: &Rc<Session<H>>,
     prompt: &str,
     given: &Map<String, Value>,
 ) -> Result<Vec<String>, Fault> {
@@ -159,7 +182,10 @@ async fn uris<H: Host>(
         "fix_failing_test" => {
             let mut found = vec!["beamtalk://tests/last".to_owned()];
             let named = match argument("test") {
-                Some(test) => vec![test.split(">>").next().unwrap_or_default().trim().to_owned()],
+                Some(test) => {
+                    check_test(&*session.host, test).await?;
+                    vec![test.split(">>").next().unwrap_or_default().trim().to_owned()]
+                }
                 None => failing_classes(session),
             };
             for name in named {
@@ -172,7 +198,7 @@ async fn uris<H: Host>(
             let actor = argument("actor").unwrap_or_default();
             let (pid, name) = tools::actor_place(&*session.host, actor)
                 .await
-                .map_err(|error| Fault::params(escape(&error.message)))?;
+                .map_err(|error| unknown(&error))?;
             vec![
                 format!("beamtalk://actor/{pid}"),
                 class(&name),
@@ -183,7 +209,15 @@ async fn uris<H: Host>(
             let diff = match argument("scope") {
                 None | Some("") => "beamtalk://changes/pending".to_owned(),
                 Some("agent") => "beamtalk://changes/pending/agent".to_owned(),
-                Some(name) => format!("beamtalk://changes/pending/class/{}", encode(name)),
+                Some(name) => {
+                    // One that was removed has changes and no source.
+                    let changes = tools::pending_diff(&*session.host, |entry| entry.class == name).await;
+                    if changes.map_err(|error| unknown(&error))?.is_empty() {
+                        let source = tools::class_source(&*session.host, name).await;
+                        source.map_err(|error| unknown(&error))?;
+                    }
+                    format!("beamtalk://changes/pending/class/{}", encode(name))
+                }
             };
             vec![diff, "beamtalk://findings".to_owned()]
         }
@@ -192,7 +226,7 @@ async fn uris<H: Host>(
             Some(name) => {
                 tools::class_source(&*session.host, name)
                     .await
-                    .map_err(|error| Fault::params(escape(&error.message)))?;
+                    .map_err(|error| unknown(&error))?;
                 let name = encode(name);
                 vec![
                     format!("beamtalk://traces/class/{name}"),
@@ -203,8 +237,13 @@ async fn uris<H: Host>(
         },
         _ => {
             let output = |name: &str| format!("beamtalk://loop/process/{}/output", encode(name));
+            let process = argument("process").map(output);
+            if let Some(uri) = &process {
+                let known = resources::content(session, uri).await;
+                known.map_err(|error| unknown(&error))?;
+            }
             std::iter::once("beamtalk://loop/status".to_owned())
-                .chain(argument("process").map(output))
+                .chain(process)
                 .collect()
         }
     })

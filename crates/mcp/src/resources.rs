@@ -548,19 +548,8 @@ async fn describe<H: Host>(session: &Rc<Session<H>>) -> Result<Value, HostError>
 
 /// What a tool that reads and takes nothing gives.
 async fn tool_result<H: Host>(session: &Rc<Session<H>>, tool: &str) -> Result<Value, HostError> {
-    let context = Context {
-        host: &*session.host,
-        settings: &session.settings,
-        era: crate::capabilities::Era::Modern,
-        client: &crate::capabilities::Client::default(),
-        own_handle: &session.own_handle,
-        approved: None,
-        granted: None,
-        is_held: false,
-        progress: &crate::Progress::default(),
-        started: &session.common.started,
-        last_tests: &session.common.last_tests,
-    };
+    let (client, progress) = <(crate::capabilities::Client, crate::Progress)>::default();
+    let context = Context::of(session, crate::capabilities::Era::Modern, &client, &progress);
     match tools::call(tool, &context, &Map::new()).await {
         Ok(described) => Ok(Value::Object(described)),
         Err(tools::Failure::Error(error)) => Err(error),

@@ -27,6 +27,7 @@ use crate::capabilities::{Client, Era};
 use crate::confirmation::Effect;
 use crate::host::{Asked, Host, HostError, failure};
 use crate::progress::Progress;
+use crate::session::Session;
 use crate::settings::{LoopRight, NarrowedBy, Settings, Toolset, Way};
 pub(crate) use actors::{actor_place, actor_value};
 pub(crate) use agents::flushed;
@@ -55,6 +56,29 @@ static SCHEMAS: LazyLock<BTreeMap<&str, (&str, &str)>> = LazyLock::new(|| {
     tools.filter_map(one).collect()
 });
 const PUBLISHED: &str = include_str!("../schema/tools.json");
+
+/// Whether the paths in the arguments of a tool that does something are open to it: what each tool looks at itself, before
+/// anybody is asked whether it may.
+pub(crate) async fn check_paths<H: Host>(
+    context: &Context<'_, H>,
+    tool: &str,
+    given: &Map<String, Value>,
+) -> Result<(), HostError> {
+    let text = |name: &str| given.get(name).and_then(Value::as_str);
+    match tool {
+        "load_file" | "load_project" => text("path").map(|path| context.host.source(path)).transpose()?,
+        "save_class" | "export_traces" => text("path").map(|path| context.host.inside(path)).transpose()?,
+        "flush" | "test" => text("file").map(|file| context.host.inside(file)).transpose()?,
+        "create_session" | "spawn_agent" => Some(agents::directory_of_new(context, text("cwd")).await?),
+        "write_file" => {
+            let (path, text) = (text("path").unwrap_or_default(), text("text").unwrap_or_default());
+            agents::checked_deed(context, path, text).await?;
+            None
+        }
+        _ => None,
+    };
+    Ok(())
+}
 
 /// The names of all tools.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -140,7 +164,24 @@ pub(crate) struct Context<'a, H> {
     pub(crate) last_tests: &'a std::cell::RefCell<Option<Value>>,
 }
 
-impl<H: Host> Context<'_, H> {
+impl<'a, H: Host> Context<'a, H> {
+    /// Of a call that nobody was asked about.
+    pub(crate) fn of(session: &'a Session<H>, era: Era, client: &'a Client, progress: &'a Progress) -> Self {
+        Self {
+            host: &*session.host,
+            settings: &session.settings,
+            era,
+            client,
+            own_handle: &session.own_handle,
+            approved: None,
+            granted: None,
+            is_held: false,
+            progress,
+            started: &session.common.started,
+            last_tests: &session.common.last_tests,
+        }
+    }
+
     pub(crate) async fn ask<O: Operation>(&self, request: &O) -> Result<Asked<O::Answer>, HostError> {
         self.host.ask(request).await
     }

@@ -9,8 +9,7 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use super::Hub;
 use super::listen::{self, Entrance};
 use crate::files;
-
-const DOORS: &str = "doors";
+use crate::places::DOORS;
 
 /// The directory `name` in `parent`, made if it is not there.
 fn directory(parent: &OwnedFd, name: &str) -> std::io::Result<OwnedFd> {

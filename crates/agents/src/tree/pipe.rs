@@ -67,7 +67,7 @@ impl TreeNode {
                 on_loop,
             ])
             .env("AGENT_ID", id)
-            .env("NAMESPACE", self.hub.places.namespace.join("doors").join(id))
+            .env("NAMESPACE", self.hub.places.door(id))
             .current_dir(&cwd)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

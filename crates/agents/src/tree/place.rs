@@ -130,6 +130,12 @@ const CHAPTER_9: &[(&str, bool)] = &[
     ("transcript.follow", false),
 ];
 
+/// Whether what is at a path belongs to the workspace that the tree shows.
+pub(crate) fn is_of_workspace(path: &str) -> bool {
+    let top = path.split('/').find(|part| !part.is_empty());
+    top.is_some_and(|top| CHAPTER_9.iter().any(|(name, _)| *name == top))
+}
+
 fn row(table: &'static [Row], name: &str) -> Option<&'static Row> {
     table.iter().find(|(known, ..)| *known == name)
 }

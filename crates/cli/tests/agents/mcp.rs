@@ -226,10 +226,15 @@ fn no_way_of_writing_a_command_leads_around_the_policy() {
         "k\"ill\"",
         "refresh\n'ki'll",
         "\"discard\" agents/x",
+        "clear-queue",
+        "unqueue q1",
+        "merge",
     ] {
         let denied = client.bad("write_file", json!({"path": ctl, "text": text}));
         assert_eq!(denied["kind"], "policy_denied", "{text}: {denied}");
     }
+    let unknown = client.bad("write_file", json!({"path": ctl, "text": "stop\nfrobnicate"}));
+    assert_eq!(unknown["kind"], "path_denied", "{unknown}");
     let open = client.bad("write_file", json!({"path": ctl, "text": "refresh\n\"kill"}));
     assert_eq!(open["kind"], "invalid_parameter", "{open}");
     for cwd in ["/", "..", ".git"] {
@@ -563,4 +568,56 @@ fn the_tools_of_the_agents_are_reached_by_http() {
     let nobody = call(&wide, "set_state", json!({"state": "idle"}));
     assert_eq!(nobody["error"]["kind"], "agents");
     world.value("beamtalk workspace stop --force");
+}
+
+/// The daemon of the agents is its user's and shows one workspace; a client of another project sees nothing of it and does
+/// nothing to it.
+#[test]
+fn the_tree_shows_a_client_no_workspace_but_its_own() {
+    let world = World::with_workspace();
+    world.value("beamtalk eval 'Transcript show: \"OF-THE-HOUSE\". Fan spawn. nil'");
+    let actor = world.value("beamtalk 9p ls agent/actors | grep -v '[.]json' | head -1");
+    let actor = actor.trim();
+    let mut own = Client::of_owner(&world);
+    let read = |path: &str| json!({"path": path});
+    let source = own.good("read_file", read("classes/Fan/.source"));
+    assert!(source["text"].to_string().contains("Moves air"), "{source}");
+    let other = world.path("other");
+    std::fs::create_dir_all(&other).unwrap();
+    std::fs::write(
+        other.join("beamtalk.toml"),
+        "[package]\nname = \"other\"\nversion = \"0.1.0\"\n",
+    )
+    .unwrap();
+    let mut command = world.command("beamtalk");
+    command
+        .args(["mcp", "--toolsets", "all", "--policy", "full"])
+        .env("TMPDIR", world.path("tmp"))
+        .current_dir(&other);
+    let mut client = Client::start(command);
+    for path in [
+        "classes/Fan/.source".to_owned(),
+        "/classes/Fan/speed".to_owned(),
+        "transcript".to_owned(),
+        "changes/log".to_owned(),
+        format!("actors/{actor}/state"),
+        "loop/status".to_owned(),
+        "eval".to_owned(),
+    ] {
+        let refused = client.bad("read_file", read(&path));
+        assert_eq!(refused["kind"], "path_denied", "{path}: {refused}");
+        assert!(refused["hint"].to_string().contains("read_source"), "{refused}");
+    }
+    for path in ["classes", "actors", "changes", "loop"] {
+        assert_eq!(
+            client.bad("list_files", read(path))["kind"],
+            "path_denied",
+            "{path}"
+        );
+    }
+    let write = json!({"path": "loop/events/saved", "text": "1"});
+    assert_eq!(client.bad("write_file", write)["kind"], "path_denied");
+    // Its agents are the user's, whatever the project.
+    client.good("list_files", read("agents"));
+    own.good("read_file", read("transcript"));
 }

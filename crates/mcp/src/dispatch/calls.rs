@@ -213,6 +213,13 @@ async fn run<H: Host>(
     let is_held = hold::is_held(session, tool, given, is_destructive).await;
     // What loses something is held when it is known what that is.
     let is_held_first = is_held && !is_destructive;
+    // Nobody is asked about what is denied whatever they say.
+    if is_held_first {
+        let context = Context::of(session, call.era, &call.client, progress);
+        if let Err(error) = tools::check_paths(&context, tool.name, given).await {
+            return Ok(Outcome::Error(error));
+        }
+    }
     // What needs no workspace is not handed to one that does not run.
     let may_be_task = !is_ordered
         && call.client.has_tasks
@@ -228,17 +235,10 @@ async fn run<H: Host>(
     // A yes may come too late for an effect that has changed; then the person is asked again.
     for _ in 0..6 {
         let context = Context {
-            host: &*session.host,
-            settings: &session.settings,
-            era: call.era,
-            client: &call.client,
-            own_handle: &session.own_handle,
             approved: approved.clone(),
             granted: granted.clone(),
             is_held,
-            progress,
-            started: &session.common.started,
-            last_tests: &session.common.last_tests,
+            ..Context::of(session, call.era, &call.client, progress)
         };
         let effect = match tools::call(tool.name, &context, given).await {
             Ok(result) => {

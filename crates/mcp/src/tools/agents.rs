@@ -227,6 +227,20 @@ async fn working_directory<H: Host>(context: &Context<'_, H>, path: &str) -> Res
     Err(denied)
 }
 
+/// Where a new session works.
+pub(crate) async fn directory_of_new<H: Host>(
+    context: &Context<'_, H>,
+    cwd: Option<&str>,
+) -> Result<String, HostError> {
+    match (cwd, context.host.own_session()) {
+        (None, Some(own)) => {
+            let cwd = context.read(format!("agents/{own}/cwd")).await?;
+            Ok(cwd.trim_end().to_owned())
+        }
+        (cwd, _) => working_directory(context, cwd.unwrap_or(".")).await,
+    }
+}
+
 async fn create<H: Host>(context: &Context<'_, H>, new: New<'_>) -> Result<String, Failure> {
     let New {
         backend,
@@ -235,14 +249,7 @@ async fn create<H: Host>(context: &Context<'_, H>, new: New<'_>) -> Result<Strin
         has_worktree,
         text,
     } = new;
-    let cwd = match (cwd, context.host.own_session()) {
-        (None, Some(own)) => context
-            .read(format!("agents/{own}/cwd"))
-            .await?
-            .trim_end()
-            .to_owned(),
-        (cwd, _) => working_directory(context, cwd.unwrap_or(".")).await?,
-    };
+    let cwd = directory_of_new(context, cwd).await?;
     let mut line = format!("new {} {}", quoted("backend", backend)?, quoted("cwd", &cwd)?);
     for (name, value) in named {
         if let Some(value) = value {

@@ -35,7 +35,7 @@ use super::outgoing::Outgoing;
 use super::pages::{self, Page, Reply, Wish};
 use super::tls::Tls;
 use super::waiting::{Place, Waiting};
-use super::{Admitted, AuditSink, GateConfig, GateEvent};
+use super::{Admitted, AuditSink, AuthKind, GateConfig, GateEvent};
 
 /// The largest request head and body, in bytes.
 const HEAD_LIMIT: usize = 16 * 1024;
@@ -93,6 +93,10 @@ pub(crate) struct Connected {
     pub(crate) pass: Pass,
     pub(crate) outgoing: Outgoing,
 }
+
+/// Of the connections that are let in, those of tokens and sessions of agents together, and of one of them.
+const GUESTS: usize = 96;
+const ONE_GUEST: usize = 64;
 
 /// Why a right secret does not open a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,7 +209,7 @@ impl Shared {
     ) -> Result<(Pass, u64), Refusal> {
         let mut state = self.state();
         let pass = judge(&mut state.keys).map_err(Refusal::Secret)?;
-        if state.connected.len() >= limits::AUTHENTICATED_CONNECTIONS {
+        if !has_seat(state.connected.iter().map(|one| &one.pass.auth), &pass.auth) {
             return Err(Refusal::TooMany);
         }
         state.next += 1;
@@ -241,6 +245,19 @@ impl Shared {
     fn login_cookie(&self) -> String {
         format!("bt_{}", self.config.workspace_id)
     }
+}
+
+/// Whether one more may come in: whoever was given a token, or a session, keeps neither the owner out nor all the others.
+fn has_seat<'a>(connected: impl Iterator<Item = &'a AuthKind>, new: &AuthKind) -> bool {
+    let is_guest = |auth: &AuthKind| matches!(auth, AuthKind::Token(_) | AuthKind::Agent(_));
+    let (mut all, mut guests, mut alike) = (0, 0, 0);
+    for one in connected {
+        all += 1;
+        guests += usize::from(is_guest(one));
+        alike += usize::from(one == new);
+    }
+    let is_free = all < limits::AUTHENTICATED_CONNECTIONS;
+    is_free && (!is_guest(new) || (guests < GUESTS && alike < ONE_GUEST))
 }
 
 /// Accept connections until told to stop.

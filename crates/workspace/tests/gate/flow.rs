@@ -133,6 +133,39 @@ async fn at_most_128_authenticated_connections() {
     house.owner().await;
 }
 
+/// Whoever was given a token may take many connections, but neither all nor those of the owner.
+#[tokio::test]
+async fn tokens_leave_seats_for_the_owner_and_for_each_other() {
+    let mut house = house().await;
+    let mut clients = Vec::new();
+    let mut taken = Vec::new();
+    for name in ["one", "two", "three"] {
+        let token = house
+            .gate
+            .create_token(name, (Role::Observer, None), None)
+            .unwrap();
+        let mut count = 0;
+        loop {
+            let mut client = house.client().await;
+            client.expect("auth-required").await;
+            client.token(token.expose()).await;
+            let said = client.json().await;
+            if said["type"] != "auth_ok" {
+                assert_eq!(said["message"], "Too many connections", "{said}");
+                break;
+            }
+            count += 1;
+            clients.push((client, house.next().await));
+        }
+        taken.push(count);
+    }
+    assert_eq!(taken, [64, 32, 0]);
+    for _ in 0..32 {
+        clients.push(house.owner().await);
+    }
+    assert_eq!(house.gate.counts().connected, limits::AUTHENTICATED_CONNECTIONS);
+}
+
 #[tokio::test]
 async fn flood_does_not_block_owner() {
     let mut house = house().await;

@@ -112,6 +112,7 @@ impl Workspace {
     pub(super) fn new(place: Arc<Place>, reach: Reach, network: Network, rules: &Rules) -> Self {
         let paths = Paths::new(&place.root, place.state.path(), &rules.settings);
         let (events, _) = broadcast::channel(EVENTS);
+        let id = place.id.to_string();
         // A token that only reads sees of the agents what everybody may.
         let is_narrow = matches!(&reach, Reach::Inside { principal, .. } if matches!(principal.auth, AuthKind::Token(_)))
             && rules.settings.policy == Policy::ReadOnly;
@@ -134,7 +135,7 @@ impl Workspace {
             asks: Arc::new(Semaphore::new(44)),
             records: Semaphore::new(8),
             under_way: Rc::default(),
-            agents: Tree::new(is_narrow),
+            agents: Tree::new(&id, is_narrow),
             capabilities: RefCell::default(),
             session: None,
             programs: Semaphore::new(PROGRAMS),

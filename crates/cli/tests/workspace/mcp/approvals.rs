@@ -186,6 +186,41 @@ fn what_waits_can_be_watched() {
     }
 }
 
+/// A person is not asked about what is denied whatever they say.
+#[test]
+fn what_no_yes_would_open_is_denied_at_once() {
+    let home = held("mcp-paths-first", "approval = \"execute\"\n");
+    let mut mcp = Mcp::start(&home, &["--policy", "full", "--toolsets", "all"]);
+    for (tool, arguments) in [
+        ("load_file", json!({"path": "../x.bt"})),
+        ("load_project", json!({"path": ".."})),
+        (
+            "save_class",
+            json!({"path": ".git/X.bt", "source": "Object subclass: X"}),
+        ),
+        ("export_traces", json!({"path": "../traces.json"})),
+        ("test", json!({"file": "/etc/passwd"})),
+        ("flush", json!({"file": ".git/config"})),
+        ("write_file", json!({"path": "tokens", "text": "x"})),
+        (
+            "write_file",
+            json!({"path": "agents/approvals/ap-1", "text": "approve"}),
+        ),
+        (
+            "write_file",
+            json!({"path": "agents/ctl", "text": "new shell /etc"}),
+        ),
+        ("create_session", json!({"backend": "shell", "cwd": "/etc"})),
+        (
+            "spawn_agent",
+            json!({"backend": "shell", "cwd": "..", "role": "reviewer"}),
+        ),
+    ] {
+        let denied = mcp.bad(tool, arguments.clone());
+        assert_eq!(denied["kind"], "path_denied", "{tool} {arguments}: {denied}");
+    }
+}
+
 #[test]
 fn everything_that_runs_can_be_held_and_nobody_but_a_person_answers() {
     let home = held("mcp-execute", "approval = \"execute\"\n");

@@ -113,6 +113,30 @@ fn a_watch_goes_on_with_the_next_workspace() {
     });
 }
 
+/// What a prompt is asked about is looked up; what is not there is an error that says so.
+#[test]
+fn prompts_know_what_they_are_asked_about() {
+    let home = started("mcp-prompts", &[]);
+    let mut mcp = Mcp::start(&home, &["--toolsets", "all"]);
+    for (name, arguments) in [
+        ("review_changes", json!({"scope": "NoSuchClass"})),
+        ("review_changes", json!({"scope": "../x"})),
+        ("fix_failing_test", json!({"test": "Nope>>x"})),
+        ("fix_failing_test", json!({"test": "Lamp"})),
+        ("find_slow", json!({"class": "Nope"})),
+        ("explain_actor", json!({"actor": "nobody"})),
+        ("loop_trouble", json!({"process": "nope"})),
+    ] {
+        let got = mcp.ask("prompts/get", json!({"name": name, "arguments": arguments}));
+        assert_eq!(got["error"]["code"], -32602, "{name} {arguments}: {got}");
+    }
+    let got = mcp.ask(
+        "prompts/get",
+        json!({"name": "review_changes", "arguments": {"scope": "Lamp"}}),
+    );
+    assert!(got["result"]["messages"].is_array(), "{got}");
+}
+
 /// The prompt `review_changes` gives what its scope names: all pending changes, those of a class, or those of agents.
 #[test]
 fn a_review_has_the_scope_that_was_asked_for() {

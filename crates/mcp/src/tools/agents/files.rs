@@ -14,6 +14,16 @@ use crate::settings::LoopRight;
 use crate::tools::newest;
 use crate::tools::parts::{input, output};
 
+/// What `control_session` does.
+const SESSION_COMMANDS: [&str; 7] = [
+    "stop",
+    "restart",
+    "interrupt",
+    "refresh",
+    "clear",
+    "compact",
+    "resume",
+];
 /// How long a file may take to be read.
 const READ_TIME: Duration = Duration::from_secs(10);
 
@@ -180,10 +190,12 @@ pub(crate) fn deed(path: &str, text: &str, own: Option<&str>) -> Result<Deed, Ho
             return of_commands(|word| {
                 Some(match word {
                     "kill" => ("kill_agent", true),
-                    "discard" => ("control_session", true),
                     "complete" => ("check_inbox", false),
                     "ask" => ("ask_person", false),
-                    _ => ("control_session", false),
+                    // Prompts that wait are somebody's words, and the branches of a repository its owner's.
+                    "clear-queue" | "unqueue" | "discard" | "merge" => ("control_session", true),
+                    _ if SESSION_COMMANDS.contains(&word) => ("control_session", false),
+                    _ => return None,
                 })
             });
         }
@@ -217,13 +229,28 @@ fn right(tool: &str) -> Option<LoopRight> {
     }
 }
 
+/// Whether a tool may write there, and what it does.
+pub(crate) async fn checked_deed<H: Host>(
+    context: &Context<'_, H>,
+    path: &str,
+    text: &str,
+) -> Result<Deed, HostError> {
+    let deed = deed(path, text, context.host.own_session().as_deref())?;
+    for directory in &deed.directories {
+        let directory = directory
+            .as_deref()
+            .ok_or_else(|| invalid("/text", "the directory is missing: new <backend> <directory> …"))?;
+        working_directory(context, directory).await?;
+    }
+    Ok(deed)
+}
+
 pub(crate) async fn write_file<H: Host>(
     context: &Context<'_, H>,
     input: WriteFile,
 ) -> Result<Written, Failure> {
     let path = place(&input.path)?;
-    let own = context.host.own_session();
-    let deed = deed(&path, &input.text, own.as_deref())?;
+    let deed = checked_deed(context, &path, &input.text).await?;
     for needed in deed.tools.iter().filter_map(|tool| right(tool)) {
         context.loop_right(needed)?;
     }
@@ -236,12 +263,6 @@ pub(crate) async fn write_file<H: Host>(
             )),
             other => other,
         })?;
-    }
-    for directory in &deed.directories {
-        let directory = directory
-            .as_deref()
-            .ok_or_else(|| invalid("/text", "the directory is missing: new <backend> <directory> …"))?;
-        working_directory(context, directory).await?;
     }
     context.pace_sessions(deed.directories.len())?;
     let written = input.text.len() as u64;
@@ -311,6 +332,14 @@ mod tests {
                 true,
             ),
             ("agents/a1/ctl", "discard topic", vec!["control_session"], true),
+            ("agents/a1/ctl", "merge", vec!["control_session"], true),
+            ("agents/a1/ctl", "clear-queue", vec!["control_session"], true),
+            (
+                "agents/a1/ctl",
+                "clear\nunqueue q1",
+                vec!["control_session"],
+                true,
+            ),
             ("agents/a1/prompt", "kill", vec!["prompt_session"], false),
             ("agents/me/out", "kill", vec![], false),
             ("actors/0.1.0/ctl", "stop", vec!["kill_actor"], true),
@@ -381,6 +410,10 @@ mod tests {
             assert!(deed("agents/ctl", text, None).is_err(), "{text}");
         }
         assert!(deed("agents/user/ctl", "delete m1", None).is_err());
+        // Whatever commands are added to a session's file, none is a tool's work by itself.
+        for text in ["answer", "clear-everything", "stop\nrename x"] {
+            assert!(deed("agents/a1/ctl", text, None).is_err(), "{text}");
+        }
     }
 
     #[test]
