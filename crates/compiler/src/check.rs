@@ -13,6 +13,7 @@ use crate::SourceFile;
 use crate::table::ClassTable;
 
 pub(crate) use annotation::is_primitive;
+pub(crate) use declaration::is_computed_in_place;
 pub(crate) use instantiation::{ERRORS_IN_FILES, makes_itself};
 
 /// Everything that is checked before bodies are resolved.

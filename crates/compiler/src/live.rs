@@ -19,6 +19,7 @@ use beamtalk_syntax::span::{LineIndex, Span};
 use beamtalk_syntax::walk;
 use ecow::{EcoString, eco_format};
 
+use crate::check::is_computed_in_place;
 use crate::class::Module;
 use crate::names;
 use crate::table::{ClassTable, Origin};
@@ -180,9 +181,17 @@ fn span_in_source(
 /// still reach the method. Nothing to do when no text has it.
 pub fn remove_method(table: &ClassTable, class: &str, is_class_side: bool, selector: &str) -> CompiledMethod {
     let mut out = CompiledMethod::default();
+    let elsewhere = table.extension_file(class, is_class_side, selector);
+    if !is_class_side && elsewhere.is_none() && is_computed_in_place(class, selector) {
+        let message =
+            eco_format!("`{selector}` of {class} is computed where it is sent and cannot be removed");
+        let nowhere = Span::new(0, 0);
+        out.diagnostics
+            .push(Diagnostic::error(codes::COMPUTED_IN_PLACE, nowhere, message));
+        return out;
+    }
     let Some((file, callers)) = without_method(table, class, is_class_side, selector) else {
         let key = Key::method(class, is_class_side, selector);
-        let elsewhere = table.extension_file(class, is_class_side, selector);
         let without = elsewhere.and_then(|file| with_change(table, file, &key, Change::Remove));
         out.changed.extend(without.map(Arc::new));
         return out;

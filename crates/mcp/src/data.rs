@@ -20,6 +20,11 @@ impl Data {
     pub(crate) fn named(name: &str, text: impl AsRef<str>) -> Self {
         Self::new(named_secrets::named(name, text.as_ref()))
     }
+
+    /// What code wrote.
+    pub(crate) fn output(text: &str) -> Self {
+        Self::new(named_secrets::masked_output(text))
+    }
 }
 
 /// Any JSON as data.

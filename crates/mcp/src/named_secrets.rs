@@ -71,13 +71,24 @@ pub(crate) fn masked_step(source: &str, text: &str) -> String {
 
 /// A printed value without what stands behind such names in it: `#{"apiToken" => "x"}`, `a Login(password: "x")`.
 pub(crate) fn masked(text: &str) -> String {
+    masked_where(text, |lead, named| !is_prose(lead, named))
+}
+
+/// Text that code wrote, which may have printed values in it: what it says in its own words stays.
+pub(crate) fn masked_output(text: &str) -> String {
+    masked_where(text, |lead, _| {
+        lead.trim_end_matches('#').trim_end().ends_with(['(', '{', ','])
+    })
+}
+
+fn masked_where(text: &str, is_of_value: impl Fn(&str, &str) -> bool) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((name, value)) = next_pair(rest) {
         let (before, behind) = rest.split_at(value);
         kept.push_str(before);
         let (lead, named) = before.split_at(name);
-        if is_secret(named) && !is_prose(lead, named) {
+        if is_secret(named) && is_of_value(lead, named) {
             kept.push_str(MASK);
             rest = behind.get(length_of_value(behind)..).unwrap_or_default();
         } else {
@@ -177,6 +188,26 @@ mod tests {
             ("=>", "=>"),
         ] {
             assert_eq!(masked(text), wanted);
+        }
+    }
+
+    #[test]
+    fn what_code_writes_in_its_own_words_stays() {
+        for (text, wanted) in [
+            (
+                "token: 1\npassword: see above\n",
+                "token: 1\npassword: see above\n",
+            ),
+            (
+                "made Conf(password: \"hunter2\") and Conf(n: 1, token: 2)\n",
+                "made Conf(password: ***) and Conf(n: 1, token: ***)\n",
+            ),
+            (
+                "#{#secret => 1, #n => 2} #{ \"token\" => 3}",
+                "#{#secret => ***, #n => 2} #{ \"token\" => ***}",
+            ),
+        ] {
+            assert_eq!(masked_output(text), wanted);
         }
     }
 

@@ -187,8 +187,11 @@ fn indentation(text: &str) -> usize {
 /// Columns of a step of indentation.
 const STEP: usize = 2;
 
-/// With how many blanks the line after these begins.
+/// With how many blanks the line after these begins; none in a string, where they would be part of it.
 pub(crate) fn next_indentation(lines: &[String]) -> usize {
+    if beamtalk_syntax::is_text_open(&lines.join("\n")) {
+        return 0;
+    }
     let Some(last) = lines.iter().rev().find(|line| !line.trim().is_empty()) else {
         return 0;
     };
@@ -369,6 +372,10 @@ mod tests {
         assert_eq!(next("#(1,\n  2,"), 2);
         assert_eq!(next("1 + 2"), 0);
         assert_eq!(next(""), 0);
+        assert_eq!(next("x := \"a"), 0);
+        assert_eq!(next("Object subclass: A\n  go => \"a ["), 0);
+        assert_eq!(next("Object subclass: A\n  go => \"a\nb\n  c"), 0);
+        assert_eq!(next("Object subclass: A\n  go => \"a\nb\" size"), 2);
     }
 
     #[test]

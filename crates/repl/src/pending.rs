@@ -133,8 +133,10 @@ impl Pending {
             Key::Paste => Step::Edit(column),
             Key::Enter if self.has_input() => Step::Submit,
             Key::Enter | Key::Newline if self.is_last() && column == self.line().len() => {
-                // Blanks that nobody typed anything after are none.
-                if let Some(line) = self.lines.get_mut(self.at).filter(|line| line.trim().is_empty()) {
+                // Blanks that nobody typed anything after are none, unless they are part of a string.
+                let is_text = beamtalk_syntax::is_text_open(&self.before().join("\n"));
+                let line = self.lines.get_mut(self.at).filter(|line| line.trim().is_empty());
+                if let Some(line) = line.filter(|_| !is_text) {
                     line.clear();
                 }
                 self.open_line()
@@ -261,6 +263,15 @@ mod tests {
         assert_eq!(inputs, [class]);
         let next = Pending::begun(&begun.expect("the next class"));
         assert_eq!((next.text().as_str(), next.at()), ("Object subclass: B\n  ", 1));
+    }
+
+    #[test]
+    fn blanks_of_a_string_are_those_that_were_typed() {
+        let mut pending = Pending::new("");
+        assert_eq!(press(&mut pending, Key::Enter, "x := #(\"a", 9), Step::Edit(0));
+        assert_eq!(press(&mut pending, Key::Enter, "  ", 2), Step::Edit(0));
+        assert_eq!(press(&mut pending, Key::Enter, "b\",", 3), Step::Edit(0));
+        assert_eq!(pending.text(), "x := #(\"a\n  \nb\",\n");
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub(crate) struct Lexed {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// A string, comment or bracket is open at the end, and no closing bracket was surplus.
     pub(crate) is_open: bool,
+    /// The text ends inside of a string or a comment.
+    pub(crate) is_text_open: bool,
 }
 
 pub(crate) fn lex(source: &str) -> Lexed {
@@ -32,6 +34,7 @@ pub(crate) fn lex(source: &str) -> Lexed {
         tokens: lexer.tokens,
         comments: lexer.comments,
         diagnostics: lexer.diagnostics,
+        is_text_open: lexer.open_text,
         is_open: lexer.open_text || (lexer.open_bracket && !lexer.surplus),
     }
 }

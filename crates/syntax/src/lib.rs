@@ -133,6 +133,11 @@ pub fn is_open(source: &str) -> bool {
     lexed.is_open || tokens.next().is_some_and(|last| WANTS_MORE.contains(last.kind))
 }
 
+/// Does this text break off inside of a string or a comment, where every blank counts?
+pub fn is_text_open(source: &str) -> bool {
+    lexer::lex(source).is_text_open
+}
+
 /// Is the last thing of this input a class or a protocol, which further indented lines would belong to?
 pub fn ends_in_definition(source: &str) -> bool {
     last_definition(source).is_some()

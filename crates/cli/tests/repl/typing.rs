@@ -45,6 +45,30 @@ fn a_class_with_several_methods_is_typed_and_indented() {
     place.stop();
 }
 
+/// A string has just the blanks in it that were typed.
+#[test]
+fn a_string_of_several_lines_is_what_was_typed() {
+    let place = Place::new();
+    let screen = Screen::repl(&place);
+    for line in ["Object subclass: Hard", "class text => \"a ["] {
+        screen.line(line);
+        screen.wait_for_last("..> ");
+    }
+    screen.line("b");
+    screen.wait_for_last("..>");
+    screen.line("  c\"");
+    screen.wait_for_last("..> ");
+    screen.keys(&["Enter"]);
+    screen.wait_for("\nHard\n>");
+    screen.evaluate("Hard text size", "\n9\n");
+    screen.line("x := \"a");
+    screen.wait_for_last("..>");
+    screen.line("b\"");
+    screen.evaluate("x size", "\n3\n");
+    drop(screen);
+    place.stop();
+}
+
 #[test]
 fn what_is_typed_ahead_waits_for_the_prompt() {
     let place = Place::new();

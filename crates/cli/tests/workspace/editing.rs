@@ -352,6 +352,7 @@ fn changes_of_the_library_are_undone() {
         for (class, selector) in [
             ("Integer", "+"),
             ("String", "++"),
+            ("String", "<="),
             ("Dictionary", "at:put:"),
             ("Block", "value:"),
             ("True", "not"),
@@ -368,6 +369,13 @@ fn changes_of_the_library_are_undone() {
             };
             let patch = json!({"class": class, "selector": selector, "source": format!("{head} => 1")});
             let answer = client.ask("save-method", patch).await;
+            assert_eq!(
+                answer["error"]["diagnostics"][0]["code"], "E0239",
+                "{class} {selector}: {answer:?}"
+            );
+            let answer = client
+                .ask("remove-method", json!({"class": class, "selector": selector}))
+                .await;
             assert_eq!(
                 answer["error"]["diagnostics"][0]["code"], "E0239",
                 "{class} {selector}: {answer:?}"

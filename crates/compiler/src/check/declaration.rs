@@ -553,12 +553,13 @@ impl Checker<'_> {
 }
 
 /// What `lower` computes in place without asking whether somebody replaced it.
-fn is_computed_in_place(class: &str, selector: &str) -> bool {
+pub(crate) fn is_computed_in_place(class: &str, selector: &str) -> bool {
     match class {
         "Number" | "Integer" | "Float" => {
             matches!(selector, "+" | "-" | "*" | "/" | "%" | "<" | ">" | "<=" | ">=")
         }
-        "String" | "List" => selector == "++",
+        "String" => matches!(selector, "++" | "<" | ">" | "<=" | ">="),
+        "List" => selector == "++",
         "Dictionary" => matches!(selector, "at:" | "at:put:"),
         "Boolean" | "True" | "False" => selector == "not",
         "Block" => {

@@ -3,8 +3,7 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use beamtalk_wire::ErrorBody;
-use beamtalk_wire::escape;
+use beamtalk_wire::{ErrorBody, ErrorKind, escape};
 use serde_json::{Map, Value, json};
 
 use super::tasks::Order;
@@ -430,8 +429,8 @@ const UNKNOWN_EFFECTS: [&str; 2] = ["connection_lost", "node_down"];
 
 pub(super) fn failed(tool: &Tool, error: &ErrorBody) -> Value {
     let kind = error.kind.name();
-    // A key may be any value; other errors are told in words.
-    let is_of_value = kind == "key_error";
+    // What the image raises may have any value in it.
+    let is_of_value = matches!(error.kind, ErrorKind::Other(_));
     let message = if is_of_value {
         masked(&error.message)
     } else {

@@ -148,7 +148,7 @@ pub(crate) async fn evaluate<H: Host>(
             })
         }),
         class: answer.class,
-        output: Data::new(output),
+        output: Data::output(&output),
         steps: answer.steps.map(|steps| steps.iter().map(step).collect()),
         classes: answer.classes,
         warnings: warnings(&asked.warnings),
@@ -468,6 +468,7 @@ pub(crate) async fn last_lines<H: Host>(host: &H, count: u64, room: usize) -> Re
         // An entry may be a piece of a line.
         let is_enough = text.split_inclusive('\n').count() as u64 > count || text.len() > room;
         if is_all || is_enough {
+            let text = named_secrets::masked_output(&text);
             let (text, is_cut) = end_of(&text, count, room);
             return Ok(LastLines {
                 text: text.to_owned(),

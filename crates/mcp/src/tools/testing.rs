@@ -231,9 +231,9 @@ async fn results<H: Host>(context: &Context<'_, H>, input: Test) -> Result<answe
 fn failed(test: answers::TestOutcome) -> Failed {
     let reason = |error: answers::TestFailure| Reason {
         kind: error.kind,
-        message: Data::new(error.message),
-        expected: error.expected.map(Data::new),
-        actual: error.actual.map(Data::new),
+        message: Data::named("", error.message),
+        expected: error.expected.map(|text| Data::named("", text)),
+        actual: error.actual.map(|text| Data::named("", text)),
         stack: error.stack.map(|frames| frames.iter().map(Data::new).collect()),
     };
     Failed {
@@ -241,7 +241,7 @@ fn failed(test: answers::TestOutcome) -> Failed {
         name: test.name,
         status: test.status,
         duration: test.duration,
-        output: Data::new(test.output),
+        output: Data::output(&test.output),
         file: test.file,
         line: test.line,
         error: test.error.map(reason),

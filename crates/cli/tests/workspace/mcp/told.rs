@@ -53,6 +53,42 @@ fn a_secret_name_hides_its_value_however_it_is_reached() {
     assert!(read.contains("12") && !read.contains("sesame"), "{read}");
 }
 
+/// A value that is printed into an error, its details or the output hides the same.
+#[test]
+fn a_secret_name_hides_its_value_in_errors_and_output_too() {
+    let home = started("mcp-named-told", &[]);
+    let mut mcp = Mcp::start(&home, &["--toolsets", "all"]);
+    let class =
+        "Value subclass: Conf\n  field: password = \"sesame1\"\n  use => Erlang lists reverse: self\n";
+    mcp.good("evaluate", json!({"code": class}));
+    for code in [
+        "Conf new use",
+        "Erlang lists reverse: #{#password => \"sesame2\"}",
+        "Erlang erlang binary_to_atom: #{#secret => \"sesame3\"}",
+        "Erlang erlang error: #{#token => \"sesame4\"}",
+        "Erlang erlang throw: #{#token => \"sesame4\"}",
+        "Erlang erlang exit: Conf new",
+        "Conf new frob",
+        "#(Conf new) at: 9",
+        "Error signal: Conf new printString",
+    ] {
+        let seen = mcp.bad("evaluate", json!({"code": code}));
+        assert!(!seen.to_string().contains("sesame"), "{code}: {seen}");
+    }
+    let shown = mcp.good(
+        "evaluate",
+        json!({"code": "Transcript show: \"made \"; show: Conf new; show: #{#secret => \"sesame5\", #n => 12}; cr. 1"}),
+    );
+    let read = mcp.good("read_transcript", json!({}));
+    for seen in [&shown["output"], &read["text"]] {
+        let text = seen.as_str().expect("a text");
+        assert!(
+            text.contains("made Conf(") && text.contains("12") && !text.contains("sesame"),
+            "{text}"
+        );
+    }
+}
+
 /// An evaluation that fails leaves the variables of its handle as they were; a person at the prompt sees how far it went.
 #[test]
 fn a_failed_evaluation_leaves_the_variables_as_they_were() {

@@ -92,7 +92,7 @@ fn shown(path: &str, text: &str) -> Data {
         ["actors", _, "state"] => Data::new(named_secrets::masked_lines(text)),
         ["actors", ..] => Data::named("", text),
         ["loop", "state", key] => Data::named(key, text),
-        ["transcript"] => Data::new(newest(text)),
+        ["transcript"] => Data::output(newest(text)),
         _ => Data::new(text),
     }
 }
