@@ -72,21 +72,21 @@ def processes_of(home):
     return found
 
 
-def resident(pids):
+def megabytes(pids, name, field):
     total = 0
     for pid in pids:
-        with open(f"/proc/{pid}/status") as file:
-            total += next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
+        with open(f"/proc/{pid}/{name}") as file:
+            total += next(int(line.split()[1]) for line in file if line.startswith(field))
     return total / 1024
+
+
+def resident(pids):
+    return megabytes(pids, "status", "VmRSS:")
 
 
 def share(pids):
     """Memory by shares: a page that several processes have counts for each as its part."""
-    total = 0
-    for pid in pids:
-        with open(f"/proc/{pid}/smaps_rollup") as file:
-            total += next(int(line.split()[1]) for line in file if line.startswith("Pss:"))
-    return total / 1024
+    return megabytes(pids, "smaps_rollup", "Pss:")
 
 
 def processor_time(pids):

@@ -15,12 +15,18 @@
 
 -export([start_link/0, tables/0]).
 -export([start_child/1, write/2, close_stdin/1, kill/1, split_lines/2]).
+-export([start_program/1, answer/3, stop/1, ended/2]).
 -export([find_program/1, check_arguments/4, check_directory/1]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
 
 -type child() :: pos_integer().
 -type spec() :: #{executable := binary(), args := [binary()], env => #{binary() => binary()},
                   dir => binary() | nil}.
+
+-type program() :: #{child := child(), owner := reference() | none, stdin := open | closed,
+                     exit := running | integer() | nil, closers := [gen_server:from()]}.
+
+-define(STOP_LIMIT, 4000).
 
 -record(child, {receiver :: pid(), monitor :: reference(), from :: gen_server:from() | started}).
 
@@ -51,6 +57,55 @@ split_lines(Buffer, Bytes) ->
     Parts = binary:split(<<Buffer/binary, Bytes/binary>>, <<"\n">>, [global]),
     {Lines, [Rest]} = lists:split(length(Parts) - 1, Parts),
     {[beamtalk_file:strip_line_end(<<Line/binary, "\n">>) || Line <- Lines], Rest}.
+
+%%% The program of one server
+
+%% With it, the process that made the server is watched; a session does not stay linked to it.
+-spec start_program(spec()) -> {ok, program()} | {error, atom()}.
+start_program(Spec) ->
+    case start_child(Spec) of
+        {ok, Child} ->
+            {ok, #{child => Child, owner => watch_owner(), stdin => open, exit => running, closers => []}};
+        {error, Reason} ->
+            {error, Reason}
+    end.
+
+watch_owner() ->
+    case get('$ancestors') of
+        [Owner | _] when is_pid(Owner) -> monitor(process, Owner);
+        _ -> none
+    end.
+
+%% Answers a call of the server about its program, or does so once the program has ended.
+-spec answer(term(), gen_server:from(), program()) -> program().
+answer(close, From, #{child := Child, exit := running, closers := Closers} = Program) ->
+    kill(Child),
+    Program#{closers := [From | Closers], stdin := closed};
+answer(close_stdin, From, #{child := Child} = Program) ->
+    close_stdin(Child),
+    gen_server:reply(From, ok),
+    Program#{stdin := closed};
+answer(Request, From, Program) ->
+    gen_server:reply(From, told(Request, Program)),
+    Program.
+
+told(close, _) -> ok;
+told(exit_code, #{exit := running}) -> nil;
+told(exit_code, #{exit := Code}) -> Code;
+told({write, Bytes}, #{child := Child, stdin := open, exit := running}) -> write(Child, Bytes);
+told({write, _}, _) -> closed.
+
+%% Ends the program of a server that ends itself; `ended/2' is for that server to call.
+-spec stop(program()) -> integer() | nil.
+stop(#{child := Child}) ->
+    kill(Child),
+    receive {child, Child, {exit, Code}} -> Code after ?STOP_LIMIT -> nil end.
+
+%% Who asked for the end is told of it.
+-spec ended(integer() | nil, program()) -> program().
+ended(Code, #{closers := Closers} = Program) ->
+    lists:foreach(fun(From) -> gen_server:reply(From, ok) end, Closers),
+    Program#{exit := Code, closers := []}.
 
 %%% Arguments
 

@@ -8,15 +8,9 @@
 -export([start_link/1]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
 
--define(STOP_LIMIT, 4000).
-
--record(state, {child :: pos_integer(),
+-record(state, {program :: map(),
                 delegate :: tuple(),
-                owner :: reference() | none,
-                stdin = open :: open | closed,
-                exit = running :: running | integer(),
-                partial = #{stdout => <<>>, stderr => <<>>} :: map(),
-                closers = [] :: [gen_server:from()]}).
+                partial = #{stdout => <<>>, stderr => <<>>} :: map()}).
 
 %%% Class side
 
@@ -64,66 +58,44 @@ start_link(Config) ->
 -spec init(map()) -> {ok, #state{}} | {stop, term()}.
 init(#{notify := Delegate} = Config) ->
     process_flag(trap_exit, true),
-    case beamtalk_port_helper:start_child(maps:remove(notify, Config)) of
-        {ok, Child} ->
-            Owner = case get('$ancestors') of
-                        [Pid | _] when is_pid(Pid) -> monitor(process, Pid);
-                        _ -> none
-                    end,
-            {ok, #state{child = Child, delegate = Delegate, owner = Owner}};
-        {error, Reason} ->
-            {stop, Reason}
+    case beamtalk_port_helper:start_program(maps:remove(notify, Config)) of
+        {ok, Program} -> {ok, #state{program = Program, delegate = Delegate}};
+        {error, Reason} -> {stop, Reason}
     end;
 init(_) ->
     {stop, missing_delegate}.
 
--spec handle_call(term(), gen_server:from(), #state{}) -> tuple().
-handle_call({write, _}, _From, #state{stdin = Stdin, exit = Exit} = State)
-  when Stdin =:= closed; Exit =/= running ->
-    {reply, closed, State};
-handle_call({write, Bytes}, _From, #state{child = Child} = State) ->
-    beamtalk_port_helper:write(Child, Bytes),
-    {reply, ok, State};
-handle_call(close_stdin, _From, #state{child = Child} = State) ->
-    beamtalk_port_helper:close_stdin(Child),
-    {reply, ok, State#state{stdin = closed}};
-handle_call(exit_code, _From, #state{exit = running} = State) ->
-    {reply, nil, State};
-handle_call(exit_code, _From, #state{exit = Code} = State) ->
-    {reply, Code, State};
-handle_call(close, From, #state{exit = running, child = Child, closers = Closers} = State) ->
-    beamtalk_port_helper:kill(Child),
-    {noreply, State#state{closers = [From | Closers], stdin = closed}};
-handle_call(close, _From, State) ->
-    {reply, ok, State}.
+-spec handle_call(term(), gen_server:from(), #state{}) -> {noreply, #state{}}.
+handle_call(Request, From, #state{program = Program} = State) ->
+    {noreply, State#state{program = beamtalk_port_helper:answer(Request, From, Program)}}.
 
 -spec handle_cast(term(), #state{}) -> {noreply, #state{}}.
 handle_cast(_, State) ->
     {noreply, State}.
 
 -spec handle_info(term(), #state{}) -> {noreply, #state{}} | {stop, term(), #state{}}.
-handle_info({child, Child, {exit, Code}}, #state{child = Child, closers = Closers} = State) ->
+handle_info({child, Child, {exit, Code}}, #state{program = #{child := Child} = Program} = State) ->
     maps:foreach(fun(_, <<>>) -> ok;
                     (Name, Rest) -> notify(Name, Rest, State)
                  end, State#state.partial),
     cast(State, 'subprocessExit:from:', Code),
-    lists:foreach(fun(From) -> gen_server:reply(From, ok) end, Closers),
-    {noreply, State#state{exit = Code, closers = [], partial = #{stdout => <<>>, stderr => <<>>}}};
-handle_info({child, Child, {Name, Bytes}}, #state{child = Child, partial = Partial} = State) ->
+    {noreply, State#state{program = beamtalk_port_helper:ended(Code, Program),
+                          partial = #{stdout => <<>>, stderr => <<>>}}};
+handle_info({child, Child, {Name, Bytes}}, #state{program = #{child := Child}, partial = Partial} = State) ->
     {Lines, Rest} = beamtalk_port_helper:split_lines(maps:get(Name, Partial), Bytes),
     lists:foreach(fun(Line) -> notify(Name, Line, State) end, Lines),
     {noreply, State#state{partial = Partial#{Name := Rest}}};
-handle_info({'DOWN', Owner, process, _, _}, #state{owner = Owner} = State) ->
+handle_info({'DOWN', Owner, process, _, _}, #state{program = #{owner := Owner}} = State) ->
     {stop, normal, State};
 handle_info(_, State) ->
     {noreply, State}.
 
 -spec terminate(term(), #state{}) -> ok.
-terminate(_Reason, #state{exit = running, child = Child, closers = Closers} = State) ->
-    beamtalk_port_helper:kill(Child),
-    Code = receive {child, Child, {exit, Exit}} -> Exit after ?STOP_LIMIT -> nil end,
+terminate(_Reason, #state{program = #{exit := running} = Program} = State) ->
+    Code = beamtalk_port_helper:stop(Program),
     cast(State, 'subprocessExit:from:', Code),
-    lists:foreach(fun(From) -> gen_server:reply(From, ok) end, Closers);
+    beamtalk_port_helper:ended(Code, Program),
+    ok;
 terminate(_, _) ->
     ok.
 

@@ -14,17 +14,12 @@
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
 
 -define(CLASS, 'Subprocess').
--define(STOP_LIMIT, 4000).
 
 -record(stream, {partial = <<>> :: binary(),
                  lines = queue:new() :: queue:queue(binary()),
                  reader = none :: none | {gen_server:from(), reference(), reference() | none}}).
 
--record(state, {child :: pos_integer(),
-                stdin = open :: open | closed,
-                exit = running :: running | integer(),
-                closers = [] :: [gen_server:from()],
-                owner :: reference() | none,
+-record(state, {program :: map(),
                 streams = #{stdout => #stream{}, stderr => #stream{}} :: map()}).
 
 %%% Class side
@@ -181,29 +176,13 @@ start_link(Config) ->
 -spec init(map()) -> {ok, #state{}} | {stop, term()}.
 init(Config) ->
     process_flag(trap_exit, true),
-    case beamtalk_port_helper:start_child(Config) of
-        {ok, Child} -> {ok, #state{child = Child, owner = watch_owner()}};
+    case beamtalk_port_helper:start_program(Config) of
+        {ok, Program} -> {ok, #state{program = Program}};
         {error, Reason} -> {stop, Reason}
     end.
 
-%% The process that made the actor; a session does not stay linked to it.
-watch_owner() ->
-    case get('$ancestors') of
-        [Owner | _] when is_pid(Owner) -> monitor(process, Owner);
-        _ -> none
-    end.
-
 -spec handle_call(term(), gen_server:from(), #state{}) -> tuple().
-handle_call({write, _}, _From, #state{stdin = Stdin, exit = Exit} = State)
-  when Stdin =:= closed; Exit =/= running ->
-    {reply, closed, State};
-handle_call({write, Bytes}, _From, #state{child = Child} = State) ->
-    beamtalk_port_helper:write(Child, Bytes),
-    {reply, ok, State};
-handle_call(close_stdin, _From, #state{child = Child} = State) ->
-    beamtalk_port_helper:close_stdin(Child),
-    {reply, ok, State#state{stdin = closed}};
-handle_call({read, Name, Timeout}, From, #state{streams = Streams, exit = Exit} = State) ->
+handle_call({read, Name, Timeout}, From, #state{streams = Streams, program = #{exit := Exit}} = State) ->
     #stream{lines = Lines, reader = Reader} = Stream = maps:get(Name, Streams),
     case {queue:out(Lines), Reader, Exit} of
         {_, {_, _, _}, _} ->
@@ -215,26 +194,18 @@ handle_call({read, Name, Timeout}, From, #state{streams = Streams, exit = Exit} 
         _ ->
             {reply, none, State}
     end;
-handle_call(exit_code, _From, #state{exit = running} = State) ->
-    {reply, nil, State};
-handle_call(exit_code, _From, #state{exit = Code} = State) ->
-    {reply, Code, State};
-handle_call(close, From, #state{exit = running, child = Child, closers = Closers} = State) ->
-    beamtalk_port_helper:kill(Child),
-    {noreply, State#state{closers = [From | Closers], stdin = closed}};
-handle_call(close, _From, State) ->
-    {reply, ok, State}.
+handle_call(Request, From, #state{program = Program} = State) ->
+    {noreply, State#state{program = beamtalk_port_helper:answer(Request, From, Program)}}.
 
 -spec handle_cast(term(), #state{}) -> {noreply, #state{}}.
 handle_cast(_, State) ->
     {noreply, State}.
 
 -spec handle_info(term(), #state{}) -> {noreply, #state{}} | {stop, term(), #state{}}.
-handle_info({child, Child, {exit, Code}}, #state{child = Child, closers = Closers} = State) ->
-    Ended = lists:foldl(fun end_stream/2, State#state{exit = Code}, [stdout, stderr]),
-    lists:foreach(fun(From) -> gen_server:reply(From, ok) end, Closers),
-    {noreply, Ended#state{closers = []}};
-handle_info({child, Child, {Name, Bytes}}, #state{child = Child, streams = Streams} = State) ->
+handle_info({child, Child, {exit, Code}}, #state{program = #{child := Child} = Program} = State) ->
+    Ended = lists:foldl(fun end_stream/2, State, [stdout, stderr]),
+    {noreply, Ended#state{program = beamtalk_port_helper:ended(Code, Program)}};
+handle_info({child, Child, {Name, Bytes}}, #state{program = #{child := Child}, streams = Streams} = State) ->
     #stream{partial = Partial} = Stream = maps:get(Name, Streams),
     {Lines, Rest} = beamtalk_port_helper:split_lines(Partial, Bytes),
     {noreply, set_stream(Name, deliver(Lines, Stream#stream{partial = Rest}), State)};
@@ -247,7 +218,7 @@ handle_info({timeout, Timer, {reader, Name}}, #state{streams = Streams} = State)
         _ ->
             {noreply, State}
     end;
-handle_info({'DOWN', Owner, process, _, _}, #state{owner = Owner} = State) ->
+handle_info({'DOWN', Owner, process, _, _}, #state{program = #{owner := Owner}} = State) ->
     {stop, normal, State};
 handle_info({'DOWN', Monitor, process, _, _}, #state{streams = Streams} = State) ->
     {noreply, State#state{streams = maps:map(fun(_, Stream) -> forget(Monitor, Stream) end, Streams)}};
@@ -255,10 +226,9 @@ handle_info(_, State) ->
     {noreply, State}.
 
 -spec terminate(term(), #state{}) -> ok.
-terminate(_Reason, #state{exit = running, child = Child, closers = Closers}) ->
-    beamtalk_port_helper:kill(Child),
-    receive {child, Child, {exit, _}} -> ok after ?STOP_LIMIT -> ok end,
-    lists:foreach(fun(From) -> gen_server:reply(From, ok) end, Closers);
+terminate(_Reason, #state{program = #{exit := running} = Program}) ->
+    beamtalk_port_helper:ended(beamtalk_port_helper:stop(Program), Program),
+    ok;
 terminate(_, _) ->
     ok.
 

@@ -42,36 +42,32 @@ fn start(work: &str) -> anyhow::Result<(UnixStream, Child, tempfile::TempDir)> {
     None.context("the bare side did not start")
 }
 
-/// Echo `rounds` small messages, one at a time.
-pub(crate) fn ping_pong(rounds: u32) -> anyhow::Result<Duration> {
-    let (mut stream, mut child, _directory) = start("echo")?;
+fn echoed(mut stream: UnixStream, rounds: u32) -> anyhow::Result<Duration> {
     let mut buffer = [7; MESSAGE];
     let began = Instant::now();
     for _ in 0..rounds {
         stream.write_all(&buffer)?;
         stream.read_exact(&mut buffer)?;
     }
-    let took = began.elapsed();
-    drop(stream);
+    Ok(began.elapsed())
+}
+
+/// Echo `rounds` small messages, one at a time.
+pub(crate) fn ping_pong(rounds: u32) -> anyhow::Result<Duration> {
+    let (stream, mut child, _directory) = start("echo")?;
+    let took = echoed(stream, rounds)?;
     child.wait()?;
     Ok(took)
 }
 
 /// The same with a thread of this process on the other side.
 pub(crate) fn ping_pong_in_process(rounds: u32) -> anyhow::Result<Duration> {
-    let (mut stream, mut other) = UnixStream::pair()?;
+    let (stream, mut other) = UnixStream::pair()?;
     let echo = std::thread::spawn(move || {
         let mut buffer = [0; MESSAGE];
         while other.read_exact(&mut buffer).is_ok() && other.write_all(&buffer).is_ok() {}
     });
-    let mut buffer = [7; MESSAGE];
-    let began = Instant::now();
-    for _ in 0..rounds {
-        stream.write_all(&buffer)?;
-        stream.read_exact(&mut buffer)?;
-    }
-    let took = began.elapsed();
-    drop(stream);
+    let took = echoed(stream, rounds)?;
     anyhow::ensure!(echo.join().is_ok(), "the other side failed");
     Ok(took)
 }

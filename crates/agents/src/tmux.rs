@@ -286,50 +286,33 @@ impl Tmux {
             ])
             .await?;
         }
-        let program = self.program.display().to_string();
         let target = format!("={name}:");
-        let cwd = &unexpanded(cwd);
-        let window = self
-            .call(&[
-                "new-window",
-                "-d",
-                "-P",
-                "-F",
-                "#{window_id}",
-                "-t",
-                &target,
-                "-n",
-                id,
-                "-c",
-                cwd,
-                "--",
-                &program,
-                "agents",
-                "run",
-                id,
-            ])
-            .await?;
+        let wanted = [
+            "new-window",
+            "-d",
+            "-P",
+            "-F",
+            "#{window_id}",
+            "-t",
+            &target,
+            "-n",
+            id,
+        ];
+        let window = self.call_with_run(&wanted, id, cwd).await?;
         Ok(window.trim().to_owned())
     }
 
     /// Run `agents run <id>` again in the window it had.
     pub(crate) async fn respawn(&self, window: &str, id: &str, cwd: &str) -> Result<(), TmuxError> {
-        let program = self.program.display().to_string();
-        let cwd = &unexpanded(cwd);
-        let words = [
-            "respawn-window",
-            "-k",
-            "-t",
-            window,
-            "-c",
-            cwd,
-            "--",
-            &program,
-            "agents",
-            "run",
-            id,
-        ];
-        self.call(&words).await.map(drop)
+        let words = ["respawn-window", "-k", "-t", window];
+        self.call_with_run(&words, id, cwd).await.map(drop)
+    }
+
+    /// A command of tmux that starts `agents run <id>` in a directory.
+    async fn call_with_run(&self, words: &[&str], id: &str, cwd: &str) -> Result<String, TmuxError> {
+        let (cwd, program) = (unexpanded(cwd), self.program.display().to_string());
+        let run = ["-c", &cwd, "--", &program, "agents", "run", id];
+        self.call(&[words, &run].concat()).await
     }
 
     /// Capture what the window prints.

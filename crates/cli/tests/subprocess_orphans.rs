@@ -81,6 +81,13 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// Nothing runs on, and nobody is left uncollected.
+#[track_caller]
+fn wait_for_the_end(seconds: &str, place: &Place) {
+    wait_for("the end of every sleeper", || sleepers(seconds).is_empty());
+    wait_for("the collection of the dead", || zombies(place).is_empty());
+}
+
 /// A running `Main run` that prints lines and goes on when it reads one.
 struct Program {
     child: Child,
@@ -139,8 +146,7 @@ fn expect_end_while_the_node_lives(seconds: &str, text: &str, answer: &str) {
     let mut program = Program::start(&place);
     program.expect("up");
     program.expect(answer);
-    wait_for("the end of every sleeper", || sleepers(seconds).is_empty());
-    wait_for("the collection of the dead", || zombies(&place).is_empty());
+    wait_for_the_end(seconds, &place);
     assert!(program.child.try_wait().unwrap().is_none(), "the node has ended");
     program.finish();
 }
@@ -174,8 +180,7 @@ fn a_subprocess_ends_with_the_actor_that_owns_it() {
         let mut program = Program::start(&place);
         program.expect("up");
         program.expect("ok");
-        wait_for("the end of every sleeper", || sleepers(&seconds).is_empty());
-        wait_for("the collection of the dead", || zombies(&place).is_empty());
+        wait_for_the_end(&seconds, &place);
         program.finish();
     }
 }
@@ -201,18 +206,25 @@ fn a_command_over_its_time_limit_is_ended_with_its_group() {
     }
 }
 
-#[test]
-fn nothing_outlives_a_killed_node() {
-    let seconds = seconds();
+/// A program that has started a pair of sleepers and ones that do not hear a request to end.
+fn with_a_deaf_one(seconds: &str, rest: &str) -> (Place, Program) {
     let text = format!(
         "Object subclass: Main\n\n  class run =>\n    p := ({PAIR}) unwrap\n    Console printLine: p readLine\n    \
          q := (Subprocess open: \"sh\" args: #(\"-c\", \"trap '' TERM; echo deaf; sleep SECONDS; sleep SECONDS\")) \
-         unwrap\n    Console printLine: q readLine\n    Console printLine: System pid\n    Console readLine\n"
+         unwrap\n    Console printLine: q readLine\n    {rest}"
     );
-    let place = with_main(&seconds, &text);
+    let place = with_main(seconds, &text);
     let mut program = Program::start(&place);
     program.expect("up");
     program.expect("deaf");
+    (place, program)
+}
+
+#[test]
+fn nothing_outlives_a_killed_node() {
+    let seconds = seconds();
+    let rest = "Console printLine: System pid\n    Console readLine\n";
+    let (place, mut program) = with_a_deaf_one(&seconds, rest);
     let node = program.line().parse().unwrap();
     assert!(sleepers(&seconds).len() >= 3, "{:?}", sleepers(&seconds));
     kill_process(Pid::from_raw(node).unwrap(), Signal::KILL).unwrap();
@@ -254,16 +266,8 @@ fn helper(place: &Place) -> Pid {
 #[test]
 fn nothing_outlives_a_killed_helper_and_the_node_gets_another_one() {
     let seconds = seconds();
-    let text = format!(
-        "Object subclass: Main\n\n  class run =>\n    p := ({PAIR}) unwrap\n    Console printLine: p readLine\n    \
-         q := (Subprocess open: \"sh\" args: #(\"-c\", \"trap '' TERM; echo deaf; sleep SECONDS; sleep SECONDS\")) \
-         unwrap\n    Console printLine: q readLine\n    Console readLine\n    \
-         Console printLine: (System runCommand: \"true\") unwrap exitCode\n    Console readLine\n"
-    );
-    let place = with_main(&seconds, &text);
-    let mut program = Program::start(&place);
-    program.expect("up");
-    program.expect("deaf");
+    let rest = "Console readLine\n    Console printLine: (System runCommand: \"true\") unwrap exitCode\n    Console readLine\n";
+    let (place, mut program) = with_a_deaf_one(&seconds, rest);
     assert!(sleepers(&seconds).len() >= 3, "{:?}", sleepers(&seconds));
     kill_process(helper(&place), Signal::KILL).unwrap();
     wait_for("the end of every sleeper", || sleepers(&seconds).is_empty());
@@ -309,8 +313,7 @@ fn what_leaves_its_session_ends_with_the_program_all_the_same() {
         assert!(runaways(&seconds) >= 1, "nobody ran away");
         program.input.as_mut().unwrap().write_all(b"next\n").unwrap();
         program.expect("told");
-        wait_for("the end of every sleeper", || sleepers(&seconds).is_empty());
-        wait_for("the collection of the dead", || zombies(&place).is_empty());
+        wait_for_the_end(&seconds, &place);
         program.finish();
     }
 }

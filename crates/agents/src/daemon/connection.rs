@@ -56,36 +56,18 @@ fn narrow(entrance: &Entrance, (level, who): (Level, Who), own_token: bool) -> O
 }
 
 pub(super) struct Connection {
-    hub: Arc<Hub>,
-    number: u64,
-    peer: Peer,
-    entrance: Entrance,
+    pub(super) hub: Arc<Hub>,
+    pub(super) number: u64,
+    pub(super) peer: Peer,
+    pub(super) entrance: Entrance,
     /// The process there can gain privileges no more: an agent, or somebody who looks like one.
-    confined: bool,
-    hangup: Hangup,
-    failures: Arc<AtomicU32>,
+    pub(super) confined: bool,
+    pub(super) hangup: Hangup,
+    /// How often a proof was wrong.
+    pub(super) failures: Arc<AtomicU32>,
 }
 
 impl Connection {
-    pub(super) fn new(
-        hub: Arc<Hub>,
-        number: u64,
-        peer: Peer,
-        entrance: Entrance,
-        confined: bool,
-        hangup: Hangup,
-    ) -> Self {
-        Connection {
-            hub,
-            number,
-            peer,
-            entrance,
-            confined,
-            hangup,
-            failures: Arc::new(AtomicU32::new(0)),
-        }
-    }
-
     fn entry(&self, op: &str) -> Entry {
         Entry::new(op)
             .with("conn", self.number)

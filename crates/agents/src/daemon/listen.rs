@@ -209,14 +209,15 @@ fn admit(stream: UnixStream, hub: &Arc<Hub>, entrance: &Entrance) {
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .insert(number, guest);
-    let session = Arc::new(Connection::new(
-        Arc::clone(hub),
+    let session = Arc::new(Connection {
+        hub: Arc::clone(hub),
         number,
         peer,
-        entrance.clone(),
+        entrance: entrance.clone(),
         confined,
-        hangup.clone(),
-    ));
+        hangup: hangup.clone(),
+        failures: Arc::default(),
+    });
     let limits = Limits {
         fids: limits.fids,
         requests,

@@ -5,42 +5,48 @@ use super::support::World;
 #[test]
 fn examples_1_to_3_start_stop_and_safe_places() {
     let world = World::new();
-    world.check("beamtalk agents status", "anvilsrv is not running\n[1]\n");
-    world.check("beamtalk agents start", "anvilsrv started successfully\n");
-    world.check(
-        "stat -c '%a %F' $NAMESPACE $NAMESPACE/agent $NAMESPACE/anvilsrv.pid",
-        "700 directory\n600 socket\n600 regular file\n",
+    world.transcript(
+        r"
+        $ beamtalk agents status
+        anvilsrv is not running
+        [1]
+        $ beamtalk agents start
+        anvilsrv started successfully
+        $ stat -c '%a %F' $NAMESPACE $NAMESPACE/agent $NAMESPACE/anvilsrv.pid
+        700 directory
+        600 socket
+        600 regular file
+        $ beamtalk agents start
+        beamtalk agents: anvilsrv already running (PID …)
+        [7]
+        $ beamtalk agents status
+        anvilsrv is running (PID …)
+        $ beamtalk agents stop
+        Stopping anvilsrv (PID …)
+        $ beamtalk agents stop
+        anvilsrv is not running
+        [1]
+        $ beamtalk agents list
+        beamtalk agents: cannot connect to …/ns/agent: No such file or directory
+        [3]
+        $ mkdir -m 755 $W/loose; NAMESPACE=$W/loose beamtalk agents start; stat -c %a $W/loose
+        name space dir …/loose: mode was 0755, now 0700
+        anvilsrv started successfully
+        700
+        $ NAMESPACE=$W/loose beamtalk agents stop --kill-sessions
+        Stopping anvilsrv (PID …)
+        $ ln -s $W/loose $W/link; NAMESPACE=$W/link beamtalk agents start
+        beamtalk agents: bad name space dir …/link: is a symbolic link
+        [1]
+        $ echo 1 > $NAMESPACE/anvilsrv.pid; beamtalk agents status
+        anvilsrv is not running (stale PID file)
+        [1]
+        $ beamtalk agents start
+        anvilsrv started successfully
+        $ beamtalk agents stop
+        Stopping anvilsrv (PID …)
+        ",
     );
-    world.check(
-        "beamtalk agents start",
-        "beamtalk agents: anvilsrv already running (PID …)\n[7]\n",
-    );
-    world.check("beamtalk agents status", "anvilsrv is running (PID …)\n");
-    world.check("beamtalk agents stop", "Stopping anvilsrv (PID …)\n");
-    world.check("beamtalk agents stop", "anvilsrv is not running\n[1]\n");
-    world.check(
-        "beamtalk agents list",
-        "beamtalk agents: cannot connect to …/ns/agent: No such file or directory\n[3]\n",
-    );
-
-    world.check(
-        "mkdir -m 755 $W/loose; NAMESPACE=$W/loose beamtalk agents start; stat -c %a $W/loose",
-        "name space dir …/loose: mode was 0755, now 0700\nanvilsrv started successfully\n700\n",
-    );
-    world.check(
-        "NAMESPACE=$W/loose beamtalk agents stop --kill-sessions",
-        "Stopping anvilsrv (PID …)\n",
-    );
-    world.check(
-        "ln -s $W/loose $W/link; NAMESPACE=$W/link beamtalk agents start",
-        "beamtalk agents: bad name space dir …/link: is a symbolic link\n[1]\n",
-    );
-    world.check(
-        "echo 1 > $NAMESPACE/anvilsrv.pid; beamtalk agents status",
-        "anvilsrv is not running (stale PID file)\n[1]\n",
-    );
-    world.check("beamtalk agents start", "anvilsrv started successfully\n");
-    world.check("beamtalk agents stop", "Stopping anvilsrv (PID …)\n");
 }
 
 #[test]
@@ -108,45 +114,43 @@ fn examples_4_to_12_turns_files_paths_aliases_context_states() {
         "beamtalk agents context demo 'Answer briefly.'; beamtalk agents prompt demo 'why?' --wait",
         "echo: Answer briefly.\necho: \necho: why?\n",
     );
-    world.check(
-        "beamtalk agents prompt demo '/help' --wait; beamtalk agents context demo --clear; \
-         beamtalk 9p read agent/demo/context",
-        "echo: /help\n",
-    );
-    world.check(
-        r"printf 'a $(id) `id`\n; C-c Enter\033[201~\003!\n' | beamtalk agents prompt demo - --wait",
-        "echo: a $(id) `id`\necho: ; C-c Enter[201~!\n",
-    );
-    world.check(
-        "beamtalk agents prompt demo '!sleep 2'; beamtalk agents prompt demo 'now' --now",
-        "beamtalk agents: session busy\n[1]\n",
-    );
-    world.check("beamtalk agents prompt demo 'later' --wait", "echo: later\n");
-
-    world.check(
-        "beamtalk 9p write agent/demo/state starting",
-        "beamtalk 9p: write agent/demo/state: invalid state transition: idle → starting\n[1]\n",
+    world.transcript(
+        r"
+        $ beamtalk agents prompt demo '/help' --wait; beamtalk agents context demo --clear; beamtalk 9p read agent/demo/context
+        echo: /help
+        $ printf 'a $(id) `id`\n; C-c Enter\033[201~\003!\n' | beamtalk agents prompt demo - --wait
+        echo: a $(id) `id`
+        echo: ; C-c Enter[201~!
+        $ beamtalk agents prompt demo '!sleep 2'; beamtalk agents prompt demo 'now' --now
+        beamtalk agents: session busy
+        [1]
+        $ beamtalk agents prompt demo 'later' --wait
+        echo: later
+        $ beamtalk 9p write agent/demo/state starting
+        beamtalk 9p: write agent/demo/state: invalid state transition: idle → starting
+        [1]
+        ",
     );
     world.check(
         "beamtalk 9p write agent/demo/state asleep",
         "beamtalk 9p: write agent/demo/state: invalid state: \"asleep\" \
          (must be one of: idle, running, stopped, starting, error, exited)\n[1]\n",
     );
-    world.check(
-        "beamtalk agents stop demo; beamtalk agents state demo; beamtalk agents prompt demo x",
-        "stopped\nbeamtalk agents: session stopped (use restart)\n[1]\n",
-    );
-    world.check(
-        "beamtalk agents restart demo && beamtalk agents wait demo",
-        "idle\n",
-    );
-    world.check(
-        "beamtalk agents kill demo && beamtalk agents state demo",
-        "beamtalk agents: session not found\n[4]\n",
-    );
-    world.check(
-        "beamtalk agents kill nobody --json",
-        "{\"error\":{\"code\":4,\"message\":\"session not found\"}}\n[4]\n",
+    world.transcript(
+        r#"
+        $ beamtalk agents stop demo; beamtalk agents state demo; beamtalk agents prompt demo x
+        stopped
+        beamtalk agents: session stopped (use restart)
+        [1]
+        $ beamtalk agents restart demo && beamtalk agents wait demo
+        idle
+        $ beamtalk agents kill demo && beamtalk agents state demo
+        beamtalk agents: session not found
+        [4]
+        $ beamtalk agents kill nobody --json
+        {"error":{"code":4,"message":"session not found"}}
+        [4]
+        "#,
     );
 }
 
@@ -154,17 +158,16 @@ fn examples_4_to_12_turns_files_paths_aliases_context_states() {
 fn example_13_a_crash_restarts_and_a_clean_exit_does_not() {
     let world = World::started();
     world.value("beamtalk agents new echo /tmp --alias demo --wait");
-    world.check(
-        "beamtalk agents prompt demo '!exit 3'; beamtalk agents wait demo --for error",
-        "error\n",
-    );
-    world.check(
-        "beamtalk agents wait demo --for idle --timeout 60; beamtalk agents show demo | grep ^crashes",
-        "idle\ncrashes: 1\n",
-    );
-    world.check(
-        "beamtalk agents prompt demo '!exit 0'; beamtalk agents wait demo --for stopped",
-        "stopped\n",
+    world.transcript(
+        r"
+        $ beamtalk agents prompt demo '!exit 3'; beamtalk agents wait demo --for error
+        error
+        $ beamtalk agents wait demo --for idle --timeout 60; beamtalk agents show demo | grep ^crashes
+        idle
+        crashes: 1
+        $ beamtalk agents prompt demo '!exit 0'; beamtalk agents wait demo --for stopped
+        stopped
+        ",
     );
     // Longer than the delay of a restart.
     world.check(
@@ -268,25 +271,21 @@ fn examples_17_and_18_mail_is_answered_and_survives_a_crash() {
         "",
     );
     world.until("beamtalk agents mail inbox --json | grep -q PROMPT_RESPONSE");
-    world.check(
-        "beamtalk agents mail inbox --json | jq -r '.[-1] | .type + \"/\" + .subject + \"/\" + (.body | rtrimstr(\"\\n\"))'",
-        "PROMPT_RESPONSE/Re: ping/echo: are you there\n",
-    );
-    world.check(
-        r#"beamtalk 9p write agent/user/mail '{"to":"demo","type":"GOSSIP","subject":"s","body":"b"}'"#,
-        "beamtalk 9p: write agent/user/mail: invalid message type. valid types are: PROMPT_RESPONSE, …\n[1]\n",
-    );
-    world.check(
-        r#"beamtalk 9p write agent/user/mail '{"to":"00000000","type":"QUERY_REQUEST","subject":"s","body":"b"}'"#,
-        "beamtalk 9p: write agent/user/mail: receiver 00000000 does not exist\n[1]\n",
-    );
-    world.check(
-        "beamtalk agents mail send --to demo --type QUERY_REQUEST --subject keep 'me'; kill -9 $(cat $NAMESPACE/anvilsrv.pid)",
-        "",
-    );
-    world.check(
-        "beamtalk agents start; beamtalk 9p ls agent/demo/inbox | wc -l",
-        "anvilsrv started successfully\n1\n",
+    world.transcript(
+        r#"
+        $ beamtalk agents mail inbox --json | jq -r '.[-1] | .type + "/" + .subject + "/" + (.body | rtrimstr("\n"))'
+        PROMPT_RESPONSE/Re: ping/echo: are you there
+        $ beamtalk 9p write agent/user/mail '{"to":"demo","type":"GOSSIP","subject":"s","body":"b"}'
+        beamtalk 9p: write agent/user/mail: invalid message type. valid types are: PROMPT_RESPONSE, …
+        [1]
+        $ beamtalk 9p write agent/user/mail '{"to":"00000000","type":"QUERY_REQUEST","subject":"s","body":"b"}'
+        beamtalk 9p: write agent/user/mail: receiver 00000000 does not exist
+        [1]
+        $ beamtalk agents mail send --to demo --type QUERY_REQUEST --subject keep 'me'; kill -9 $(cat $NAMESPACE/anvilsrv.pid)
+        $ beamtalk agents start; beamtalk 9p ls agent/demo/inbox | wc -l
+        anvilsrv started successfully
+        1
+        "#,
     );
     let message = world.value("beamtalk 9p ls agent/demo/inbox");
     world.check(
@@ -303,18 +302,18 @@ fn examples_17_and_18_mail_is_answered_and_survives_a_crash() {
 fn example_19_nothing_in_shared_places() {
     let world = World::started();
     world.value("beamtalk agents new echo /tmp --alias demo --wait");
-    world.check("find $NAMESPACE $HOME/.beamtalk -type p | wc -l", "0\n");
-    world.check(
-        "find $HOME/.beamtalk $NAMESPACE -not -type l -not -name tmux.sock -perm /077 | wc -l",
-        "0\n",
-    );
-    world.check(
-        "beamtalk agents prompt demo '!env SSH_AUTH_SOCK' --wait | wc -c",
-        "1\n",
-    );
-    world.check(
-        "tr '\\0' '\\n' < /proc/$(beamtalk 9p read agent/demo/pid)/cmdline | grep -c bt9_",
-        "0\n[1]\n",
+    world.transcript(
+        r"
+        $ find $NAMESPACE $HOME/.beamtalk -type p | wc -l
+        0
+        $ find $HOME/.beamtalk $NAMESPACE -not -type l -not -name tmux.sock -perm /077 | wc -l
+        0
+        $ beamtalk agents prompt demo '!env SSH_AUTH_SOCK' --wait | wc -c
+        1
+        $ tr '\0' '\n' < /proc/$(beamtalk 9p read agent/demo/pid)/cmdline | grep -c bt9_
+        0
+        [1]
+        ",
     );
 }
 
@@ -326,19 +325,21 @@ fn example_22_secret_mode_and_tokens() {
         "anvilsrv started successfully\n",
     );
     world.value("beamtalk agents new echo /tmp --alias demo --wait");
-    world.check(
-        "beamtalk 9p -n read agent/list",
-        "beamtalk 9p: attach agent: authentication required\n[1]\n",
-    );
-    world.check("beamtalk 9p read agent/demo/state", "idle\n");
-    world.check("beamtalk agents prompt demo hello --wait", "echo: hello\n");
-    world.check(
-        "beamtalk agents token mint viewer read > $W/tok; beamtalk 9p -T $W/tok read agent/demo/state",
-        "idle\n",
-    );
-    world.check(
-        "beamtalk 9p -T $W/tok write agent/demo/ctl stop",
-        "beamtalk 9p: open agent/demo/ctl: permission denied\n[1]\n",
+    world.transcript(
+        r"
+        $ beamtalk 9p -n read agent/list
+        beamtalk 9p: attach agent: authentication required
+        [1]
+        $ beamtalk 9p read agent/demo/state
+        idle
+        $ beamtalk agents prompt demo hello --wait
+        echo: hello
+        $ beamtalk agents token mint viewer read > $W/tok; beamtalk 9p -T $W/tok read agent/demo/state
+        idle
+        $ beamtalk 9p -T $W/tok write agent/demo/ctl stop
+        beamtalk 9p: open agent/demo/ctl: permission denied
+        [1]
+        ",
     );
     world.check("beamtalk agents token list | cut -f1,2", "viewer\tread\n");
     world.check(
@@ -368,27 +369,28 @@ fn files_of_chapter_9_say_what_is_missing() {
     world.config("sandbox/wide.yaml", "filesystem: {ro: [\"/srv\"]}\n");
     world.check("beamtalk agents start", "anvilsrv started successfully\n");
     world.value("beamtalk agents new echo /tmp --sandbox wide --wait");
-    world.check(
-        "beamtalk 9p read agent/eval",
-        "beamtalk 9p: open agent/eval: no workspace\n[1]\n",
-    );
-    world.check(
-        "beamtalk 9p ls agent/loop",
-        "beamtalk 9p: open agent/loop: loop not running\n[1]\n",
-    );
-    world.check(
-        "beamtalk 9p -A nothing ls agent",
-        "beamtalk 9p: attach agent: unknown specifier in attach\n[1]\n",
-    );
-    world.check(
-        "beamtalk 9p -A classic ls agent | grep -cE '^(ctl|list|events|agents|eval)$'",
-        "3\n",
-    );
-    world.check("beamtalk agents unit | grep -c KillMode=process", "1\n");
-    world.check("beamtalk agents doctor | grep -c '^fail'", "0\n[1]\n");
-    world.check("beamtalk agents helpers | sh -n", "");
-    world.check(
-        "beamtalk agents role x developer",
-        "beamtalk agents: session not found\n[4]\n",
+    world.transcript(
+        r"
+        $ beamtalk 9p read agent/eval
+        beamtalk 9p: open agent/eval: no workspace
+        [1]
+        $ beamtalk 9p ls agent/loop
+        beamtalk 9p: open agent/loop: loop not running
+        [1]
+        $ beamtalk 9p -A nothing ls agent
+        beamtalk 9p: attach agent: unknown specifier in attach
+        [1]
+        $ beamtalk 9p -A classic ls agent | grep -cE '^(ctl|list|events|agents|eval)$'
+        3
+        $ beamtalk agents unit | grep -c KillMode=process
+        1
+        $ beamtalk agents doctor | grep -c '^fail'
+        0
+        [1]
+        $ beamtalk agents helpers | sh -n
+        $ beamtalk agents role x developer
+        beamtalk agents: session not found
+        [4]
+        ",
     );
 }

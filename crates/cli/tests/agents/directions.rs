@@ -8,6 +8,7 @@ use beamtalk_client::{Greeting, reach};
 use beamtalk_storage::{StateDirectory, WorkspaceId};
 use beamtalk_wire::requests::SaveMethod;
 
+use crate::kills::Dice;
 use crate::support::World;
 
 /// What must be where.
@@ -35,17 +36,6 @@ impl Model {
         if self.image != self.base && (self.disk == self.base || self.disk == self.image) {
             (self.disk, self.base) = (self.image, self.image);
         }
-    }
-}
-
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % sides
     }
 }
 

@@ -324,31 +324,33 @@ fn kills_at_random_lose_nothing_that_was_answered() {
         "echo: Be brief.\necho: \necho: again\n",
     );
     // The tmux server with everything in it.
-    world.check(
-        "kill -9 $(tmux -S $NAMESPACE/tmux.sock display-message -p '#{pid}'); beamtalk agents wait demo --for error",
-        "error\n",
-    );
-    world.check(
-        "beamtalk agents show demo | grep ^last_error",
-        "last_error: window lost\n",
-    );
-    world.check("beamtalk agents wait demo --for idle --timeout 80", "idle\n");
-    world.check(
-        "beamtalk agents prompt demo back --wait | tail -1",
-        "echo: back\n",
+    world.transcript(
+        r"
+        $ kill -9 $(tmux -S $NAMESPACE/tmux.sock display-message -p '#{pid}'); beamtalk agents wait demo --for error
+        error
+        $ beamtalk agents show demo | grep ^last_error
+        last_error: window lost
+        $ beamtalk agents wait demo --for idle --timeout 80
+        idle
+        $ beamtalk agents prompt demo back --wait | tail -1
+        echo: back
+        ",
     );
     // The daemon, amid a turn.
-    world.check(
-        "beamtalk agents prompt demo '!sleep 1'; kill -9 $(cat $NAMESPACE/anvilsrv.pid)",
-        "",
+    world.transcript(
+        r"
+        $ beamtalk agents prompt demo '!sleep 1'; kill -9 $(cat $NAMESPACE/anvilsrv.pid)
+        $ beamtalk agents start; beamtalk agents wait demo --timeout 60
+        anvilsrv started successfully
+        idle
+        $ beamtalk 9p read agent/demo/context
+        Be brief.
+        $ beamtalk 9p ls agent/demo/inbox | wc -l
+        1
+        $ beamtalk agents list | tail -1
+        … echo … demo …
+        ",
     );
-    world.check(
-        "beamtalk agents start; beamtalk agents wait demo --timeout 60",
-        "anvilsrv started successfully\nidle\n",
-    );
-    world.check("beamtalk 9p read agent/demo/context", "Be brief.");
-    world.check("beamtalk 9p ls agent/demo/inbox | wc -l", "1\n");
-    world.check("beamtalk agents list | tail -1", "… echo … demo …\n");
 }
 
 /// tmux expands formats in some of its arguments, and `#(…)` is a command.
@@ -413,11 +415,16 @@ fn an_upgrade_under_a_running_daemon_keeps_it_usable() {
     world.value("beamtalk agents new echo $W/work --alias before --wait");
     std::fs::rename(copy("upgrade"), &installed).unwrap();
     world.value("beamtalk agents new shell $W/work --alias after --wait");
-    world.check("beamtalk agents prompt after 'echo new' --wait", "new\n");
-    world.check("beamtalk agents prompt before old --wait", "echo: old\n");
-    world.check(
-        "beamtalk agents restart before && beamtalk agents wait before && beamtalk agents prompt before x --wait",
-        "idle\necho: x\n",
+    world.transcript(
+        r"
+        $ beamtalk agents prompt after 'echo new' --wait
+        new
+        $ beamtalk agents prompt before old --wait
+        echo: old
+        $ beamtalk agents restart before && beamtalk agents wait before && beamtalk agents prompt before x --wait
+        idle
+        echo: x
+        ",
     );
 }
 
@@ -547,35 +554,32 @@ fn a_script_as_backend_is_driven_by_patterns() {
     world.config("backends/broken.yaml", "command: [x]\nstrat: 1\n");
     world.check("beamtalk agents start", "anvilsrv started successfully\n");
     world.value("beamtalk agents new review $W/work --alias r --wait");
-    world.check(
-        "beamtalk agents prompt r 'this line' --wait | grep -c 'seen: this line'",
-        "1\n",
+    world.transcript(
+        r#"
+        $ beamtalk agents prompt r 'this line' --wait | grep -c 'seen: this line'
+        1
+        $ beamtalk agents prompt r /quit
+        beamtalk agents: slash command not supported by review backend: /quit
+        [1]
+        $ beamtalk agents ctl r clear
+        beamtalk agents: clear not implemented for this backend
+        [1]
+        $ beamtalk agents ctl r dance
+        beamtalk agents: unknown command
+        [1]
+        $ beamtalk agents new broken
+        beamtalk agents: invalid backend: …broken.yaml…strat…
+        [1]
+        $ beamtalk agents new nothing
+        beamtalk agents: backend not found
+        [1]
+        $ beamtalk agents new review /tmp --sandbox none
+        beamtalk agents: sandbox "none" not found
+        [1]
+        $ beamtalk agents doctor | grep -c '^fail'
+        1
+        "#,
     );
-    world.check(
-        "beamtalk agents prompt r /quit",
-        "beamtalk agents: slash command not supported by review backend: /quit\n[1]\n",
-    );
-    world.check(
-        "beamtalk agents ctl r clear",
-        "beamtalk agents: clear not implemented for this backend\n[1]\n",
-    );
-    world.check(
-        "beamtalk agents ctl r dance",
-        "beamtalk agents: unknown command\n[1]\n",
-    );
-    world.check(
-        "beamtalk agents new broken",
-        "beamtalk agents: invalid backend: …broken.yaml…strat…\n[1]\n",
-    );
-    world.check(
-        "beamtalk agents new nothing",
-        "beamtalk agents: backend not found\n[1]\n",
-    );
-    world.check(
-        "beamtalk agents new review /tmp --sandbox none",
-        "beamtalk agents: sandbox \"none\" not found\n[1]\n",
-    );
-    world.check("beamtalk agents doctor | grep -c '^fail'", "1\n");
 }
 
 #[test]
@@ -589,13 +593,14 @@ fn the_kernel_client_works_where_it_can_mount() {
     }
     let world = World::started();
     world.value("beamtalk agents new echo /tmp --alias demo --wait");
-    world.check("mkdir $W/mnt && beamtalk agents mount $W/mnt", "");
-    world.check(
-        "echo 'via mount' > $W/mnt/agents/demo/in; cat $W/mnt/agents/demo/wait $W/mnt/agents/demo/out",
-        "idle\necho: via mount\n",
-    );
-    world.check(
-        "mkdir $W/mnt/x 2>&1 | grep -c 'not supported'; beamtalk agents umount $W/mnt",
-        "1\n",
+    world.transcript(
+        r"
+        $ mkdir $W/mnt && beamtalk agents mount $W/mnt
+        $ echo 'via mount' > $W/mnt/agents/demo/in; cat $W/mnt/agents/demo/wait $W/mnt/agents/demo/out
+        idle
+        echo: via mount
+        $ mkdir $W/mnt/x 2>&1 | grep -c 'not supported'; beamtalk agents umount $W/mnt
+        1
+        ",
     );
 }

@@ -45,22 +45,22 @@ fn methods_are_files() {
         "beamtalk 9p ls agent/classes/Lamp | tr '\\n' ' '; echo",
         ".class .definition .doc .error .info .source isOn press \n",
     );
-    world.check(
-        "beamtalk 9p write agent/classes/Lamp/press 'press => self.on := (self.on not'",
-        "beamtalk 9p: write agent/classes/Lamp/press: compile error: 1:…\n[1]\n",
-    );
-    world.check("beamtalk 9p read agent/classes/Lamp/.error", "1:33: …\n");
-    world.check(
-        "beamtalk 9p read agent/classes/Lamp/press",
-        "press => self.on := self.on not\n",
-    );
-    world.check(
-        "beamtalk 9p write agent/classes/Lamp/isOn 'isOff => self.on not'",
-        "beamtalk 9p: write agent/classes/Lamp/isOn: selector mismatch: file is isOn, source defines isOff\n[1]\n",
-    );
-    world.check(
-        "beamtalk 9p create agent/classes/Lamp/isOff; beamtalk 9p read agent/classes/Lamp/isOff",
-        "beamtalk 9p: open agent/classes/Lamp/isOff: not found\n[1]\n",
+    world.transcript(
+        r"
+        $ beamtalk 9p write agent/classes/Lamp/press 'press => self.on := (self.on not'
+        beamtalk 9p: write agent/classes/Lamp/press: compile error: 1:…
+        [1]
+        $ beamtalk 9p read agent/classes/Lamp/.error
+        1:33: …
+        $ beamtalk 9p read agent/classes/Lamp/press
+        press => self.on := self.on not
+        $ beamtalk 9p write agent/classes/Lamp/isOn 'isOff => self.on not'
+        beamtalk 9p: write agent/classes/Lamp/isOn: selector mismatch: file is isOn, source defines isOff
+        [1]
+        $ beamtalk 9p create agent/classes/Lamp/isOff; beamtalk 9p read agent/classes/Lamp/isOff
+        beamtalk 9p: open agent/classes/Lamp/isOff: not found
+        [1]
+        ",
     );
     world.check(
         "beamtalk 9p write -c agent/classes/Lamp/isOff 'isOff => self.on not'
@@ -75,46 +75,45 @@ fn methods_are_files() {
         );
     }
     // Each of these left the method as it was, and nothing in the log.
-    world.check(
-        "beamtalk 9p read agent/changes/pending",
-        "Lamp (new-class)\nLamp>>isOff\n",
-    );
-    world.check(
-        "beamtalk 9p rm agent/classes/Lamp/isOff; beamtalk 9p rpc agent/eval 'Lamp spawn isOff'",
-        "beamtalk 9p: read agent/eval: eval: …\n[1]\n",
-    );
-    world.check(
-        "beamtalk 9p write agent/classes/Nobody/isOn 'isOn => 1'",
-        "beamtalk 9p: open agent/classes/Nobody/isOn: not found\n[1]\n",
-    );
-    world.check(
-        "beamtalk 9p rm agent/classes/Object",
-        "beamtalk 9p: remove agent/classes/Object: permission denied\n[1]\n",
-    );
-    world.check(
-        "printf 'Lamp subclass: Bulb\\n' | beamtalk 9p write agent/classes/.new; beamtalk 9p rm agent/classes/Lamp",
-        "beamtalk 9p: remove agent/classes/Lamp: class has subclasses\n[1]\n",
-    );
-    world.check(
-        "beamtalk 9p rm agent/classes/Bulb && beamtalk 9p rm agent/classes/Lamp && beamtalk 9p ls agent/classes/Lamp",
-        "beamtalk 9p: stat agent/classes/Lamp: not found\n[1]\n",
+    world.transcript(
+        r"
+        $ beamtalk 9p read agent/changes/pending
+        Lamp (new-class)
+        Lamp>>isOff
+        $ beamtalk 9p rm agent/classes/Lamp/isOff; beamtalk 9p rpc agent/eval 'Lamp spawn isOff'
+        beamtalk 9p: read agent/eval: eval: …
+        [1]
+        $ beamtalk 9p write agent/classes/Nobody/isOn 'isOn => 1'
+        beamtalk 9p: open agent/classes/Nobody/isOn: not found
+        [1]
+        $ beamtalk 9p rm agent/classes/Object
+        beamtalk 9p: remove agent/classes/Object: permission denied
+        [1]
+        $ printf 'Lamp subclass: Bulb\n' | beamtalk 9p write agent/classes/.new; beamtalk 9p rm agent/classes/Lamp
+        beamtalk 9p: remove agent/classes/Lamp: class has subclasses
+        [1]
+        $ beamtalk 9p rm agent/classes/Bulb && beamtalk 9p rm agent/classes/Lamp && beamtalk 9p ls agent/classes/Lamp
+        beamtalk 9p: stat agent/classes/Lamp: not found
+        [1]
+        ",
     );
 }
 
 #[test]
 fn an_evaluation_session_is_private_to_one_open_file() {
     let world = World::with_workspace();
-    world.check(
-        "beamtalk 9p rpc agent/eval '3 + 4'; beamtalk 9p rpc agent/eval 'x := 5'; beamtalk 9p rpc agent/eval 'x'",
-        "7\n5\nbeamtalk 9p: read agent/eval: eval: …\n[1]\n",
-    );
-    world.check(
-        "beamtalk 9p rpc agent/eval.json '[:a | a * 2] value: 21' | jq -c '[.ok,.value]'",
-        "[true,\"42\"]\n",
-    );
-    world.check(
-        "beamtalk 9p rpc agent/eval.json 'Transcript show: \"hi\". 1/0' | jq -c '[.ok,.output,.error.kind]'",
-        "[false,\"hi\",\"type_error\"]\n",
+    world.transcript(
+        r#"
+        $ beamtalk 9p rpc agent/eval '3 + 4'; beamtalk 9p rpc agent/eval 'x := 5'; beamtalk 9p rpc agent/eval 'x'
+        7
+        5
+        beamtalk 9p: read agent/eval: eval: …
+        [1]
+        $ beamtalk 9p rpc agent/eval.json '[:a | a * 2] value: 21' | jq -c '[.ok,.value]'
+        [true,"42"]
+        $ beamtalk 9p rpc agent/eval.json 'Transcript show: "hi". 1/0' | jq -c '[.ok,.output,.error.kind]'
+        [false,"hi","type_error"]
+        "#,
     );
     // An error is of its own class, not of the receiver's.
     for (code, said) in [
@@ -193,17 +192,17 @@ fn a_write_reaches_living_actors_the_log_and_the_file() {
          beamtalk 9p read agent/actors/$p/name; beamtalk 9p read agent/actors/$p/info | jq -r .class",
         "Fan\ncooler\nFan\n",
     );
-    world.check(
-        "beamtalk 9p read agent/changes/log | jq -c '[.seq,.class,.selector,.side,.kind,.author,.flushable,.file,.active]'",
-        "[1,\"Fan\",\"faster\",\"instance\",\"instance\",\"human\",true,\"src/Fan.bt\",true]\n",
-    );
-    world.check(
-        "beamtalk 9p read agent/changes/diff | grep '^[+-]  '",
-        "-  faster => self.speed := self.speed + 1\n+  faster => self.speed := self.speed + 10\n",
-    );
-    world.check(
-        "beamtalk 9p rpc agent/changes/ctl flush; beamtalk 9p read agent/changes/pending; grep -c '+ 10' src/Fan.bt",
-        "flushed 1 method across 1 file\n1\n",
+    world.transcript(
+        r#"
+        $ beamtalk 9p read agent/changes/log | jq -c '[.seq,.class,.selector,.side,.kind,.author,.flushable,.file,.active]'
+        [1,"Fan","faster","instance","instance","human",true,"src/Fan.bt",true]
+        $ beamtalk 9p read agent/changes/diff | grep '^[+-]  '
+        -  faster => self.speed := self.speed + 1
+        +  faster => self.speed := self.speed + 10
+        $ beamtalk 9p rpc agent/changes/ctl flush; beamtalk 9p read agent/changes/pending; grep -c '+ 10' src/Fan.bt
+        flushed 1 method across 1 file
+        1
+        "#,
     );
     world.check(
         "beamtalk 9p write agent/classes/Fan/faster 'faster => 3'; beamtalk 9p rpc agent/changes/ctl 'revert 2'
@@ -258,18 +257,19 @@ fn a_long_transcript_does_not_keep_the_workspace_away() {
          beamtalk eval 'Transcript showLine: \"end\"' > /dev/null; beamtalk agents start",
         "anvilsrv started successfully\n",
     );
-    world.check("beamtalk 9p rpc agent/eval '3 + 4'", "7\n");
-    world.check(
-        "beamtalk 9p read agent/classes/Fan/speed | tail -1",
-        "speed => self.speed\n",
-    );
-    world.check(
-        "beamtalk 9p read agent/transcript | tail -c 8 | tr x y",
-        "yyy\nend\n",
-    );
-    world.check(
-        "beamtalk workspace transcript --recent 1; beamtalk workspace transcript --recent 1000 | wc -lc",
-        "end\n    161 6400164\n",
+    world.transcript(
+        r"
+        $ beamtalk 9p rpc agent/eval '3 + 4'
+        7
+        $ beamtalk 9p read agent/classes/Fan/speed | tail -1
+        speed => self.speed
+        $ beamtalk 9p read agent/transcript | tail -c 8 | tr x y
+        yyy
+        end
+        $ beamtalk workspace transcript --recent 1; beamtalk workspace transcript --recent 1000 | wc -lc
+        end
+            161 6400164
+        ",
     );
 }
 

@@ -25,10 +25,10 @@ const BACKEND: &str = "command: [\"{SELF}\", \"agents\", \"drive\", \"echo\"]\n\
     mail: {deliver: off}\nbest_effort: true\n";
 
 /// A small generator: the run can be repeated from its seed.
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
+    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

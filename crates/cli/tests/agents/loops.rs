@@ -5,34 +5,13 @@ use std::process::{Child, Stdio};
 
 use crate::support::World;
 
-const CONFIG: &str = r#"
-startup_workflows = ["boot"]
-
-[process.server]
-command = ["sh", "-c", "echo hello; exec sleep 1000"]
-
-[process.twin]
-command = ["sh", "-c", "echo twin; exec sleep 1000"]
-autostart = false
-
+const CONFIG: &str = concat!(
+    include_str!("../shared/devloop.toml"),
+    r#"
 [workflow.boot]
 steps = [{ action = "log", message = "booted" }, { action = "write_state", key = "a/b", value = "up" }]
-
-[workflow.fail]
-steps = [{ action = "run_hook", hook = "bad" }]
-
-[hook.bad]
-command = ["false"]
-
-[event.page]
-state_key = "page"
-workflow = "boot"
-pattern = "/[a-z]*"
-
-[watch.css]
-paths = ["css/**"]
-workflow = "boot"
-"#;
+"#
+);
 
 /// The command that a loop hosted by the workspace is attached to; it ends with this.
 struct Attached(Child);

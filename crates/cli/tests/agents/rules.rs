@@ -80,21 +80,20 @@ fn an_interrupted_read_is_flushed() {
 fn the_audit_log_tells_of_every_change_and_denial_without_texts() {
     let world = World::started();
     let id = world.value("beamtalk agents new echo /tmp --alias demo --wait");
-    world.check(
-        "beamtalk agents prompt demo 'hidden words' --wait",
-        "echo: hidden words\n",
-    );
-    world.check(
-        "beamtalk 9p write agent/list x",
-        "beamtalk 9p: open agent/list: permission denied\n[1]\n",
-    );
-    world.check(
-        "beamtalk 9p create agent/x",
-        "beamtalk 9p: create agent/x: create not supported\n[1]\n",
-    );
-    world.check(
-        "beamtalk 9p rm agent/list",
-        "beamtalk 9p: remove agent/list: remove not supported for this file\n[1]\n",
+    world.transcript(
+        r"
+        $ beamtalk agents prompt demo 'hidden words' --wait
+        echo: hidden words
+        $ beamtalk 9p write agent/list x
+        beamtalk 9p: open agent/list: permission denied
+        [1]
+        $ beamtalk 9p create agent/x
+        beamtalk 9p: create agent/x: create not supported
+        [1]
+        $ beamtalk 9p rm agent/list
+        beamtalk 9p: remove agent/list: remove not supported for this file
+        [1]
+        ",
     );
     let audit = world.value("beamtalk agents audit");
     let entries: Vec<Value> = audit

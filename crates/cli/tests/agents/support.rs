@@ -132,6 +132,15 @@ impl World {
         );
     }
 
+    /// Check what a terminal would show: each line after `$ ` is a script, the lines below it are what it prints.
+    pub(crate) fn transcript(&self, text: &str) {
+        let text = text.trim_end().replace("\n        ", "\n");
+        for part in text.split("\n$ ").skip(1) {
+            let (script, expected) = part.split_once('\n').unwrap_or((part, ""));
+            self.check(script, expected);
+        }
+    }
+
     /// The output of a script that succeeds, trimmed.
     pub(crate) fn value(&self, script: &str) -> String {
         let (text, status) = self.run(script);

@@ -3,13 +3,20 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use crate::support::{Done, Place};
 
 /// A repository with the package `units`, beside the project.
 struct Repository {
     path: PathBuf,
+}
+
+/// A project, and a package that it could use.
+fn with_units() -> (Place, Repository) {
+    let place = Place::with_project();
+    let repository = Repository::new(&place, "units");
+    (place, repository)
 }
 
 impl Repository {
@@ -66,8 +73,19 @@ impl Repository {
     }
 }
 
+fn succeed(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
 fn git(directory: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git")
+    let mut command = Command::new("git");
+    command
         .args([
             "-c",
             "user.name=Ada",
@@ -79,20 +97,20 @@ fn git(directory: &Path, arguments: &[&str]) -> String {
         .args(arguments)
         .current_dir(directory)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        .env("GIT_CONFIG_NOSYSTEM", "1");
+    String::from_utf8(succeed(&mut command).stdout)
+        .unwrap()
+        .trim()
+        .to_owned()
 }
 
 fn add(place: &Place, repository: &Repository, reference: &[&str]) -> Done {
     let url = repository.url();
     place.run(&[&["deps", "add", "units", "--git", &url], reference].concat())
+}
+
+fn adding(place: &Place, url: &str, tag: &str) -> Command {
+    place.command(&["deps", "add", "units", "--git", url, "--tag", tag])
 }
 
 /// What the program says that prints the size of a metre.
@@ -110,8 +128,7 @@ fn forget_checkouts(place: &Place) {
 
 #[test]
 fn a_git_dependency_is_added_listed_used_and_removed() {
-    let place = Place::with_project();
-    let repository = Repository::new(&place, "units");
+    let (place, repository) = with_units();
     let sha = repository.git(&["rev-parse", "HEAD"]);
     let manifest = place.read("beamtalk.toml");
     add(&place, &repository, &["--tag", "v1.2.0"]).expect_code(0);
@@ -147,8 +164,7 @@ fn a_git_dependency_is_added_listed_used_and_removed() {
 
 #[test]
 fn what_cannot_be_resolved_changes_nothing() {
-    let place = Place::with_project();
-    let repository = Repository::new(&place, "units");
+    let (place, repository) = with_units();
     let manifest = place.read("beamtalk.toml");
     let done = add(&place, &repository, &["--tag", "v9"]).expect_code(1);
     assert!(done.stderr.contains("has no tag:v9"), "{}", done.stderr);
@@ -184,8 +200,7 @@ fn what_cannot_be_resolved_changes_nothing() {
 
 #[test]
 fn moved_tag_fails() {
-    let place = Place::with_project();
-    let repository = Repository::new(&place, "units");
+    let (place, repository) = with_units();
     add(&place, &repository, &["--tag", "v1.2.0"]).expect_code(0);
     let lock = place.read("beamtalk.lock");
     let moved = repository.commit("units", "1.2.0", "Metre", "666");
@@ -214,8 +229,7 @@ fn moved_tag_fails() {
 
 #[test]
 fn a_branch_stays_where_it_is_pinned_until_updated() {
-    let place = Place::with_project();
-    let repository = Repository::new(&place, "units");
+    let (place, repository) = with_units();
     add(&place, &repository, &["--branch", "main"]).expect_code(0);
     assert_eq!(size(&place), "1\n");
     repository.commit("units", "1.3.0", "Metre", "2");
@@ -241,8 +255,7 @@ fn a_branch_stays_where_it_is_pinned_until_updated() {
 
 #[test]
 fn a_commit_can_be_named_in_short_and_off_every_branch() {
-    let place = Place::with_project();
-    let repository = Repository::new(&place, "units");
+    let (place, repository) = with_units();
     repository.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
     let sha = repository.git(&["rev-parse", "HEAD"]);
     add(&place, &repository, &["--rev", &sha[..10]]).expect_code(0);
@@ -257,8 +270,7 @@ fn a_commit_can_be_named_in_short_and_off_every_branch() {
 
 #[test]
 fn a_lock_that_would_change_fails_when_it_is_frozen() {
-    let place = Place::with_project();
-    let repository = Repository::new(&place, "units");
+    let (place, repository) = with_units();
     add(&place, &repository, &["--tag", "v1.2.0"]).expect_code(0);
     repository.git(&["tag", "v1.2.1"]);
     let manifest = place.read("beamtalk.toml").replace("v1.2.0", "v1.2.1");
@@ -283,8 +295,7 @@ fn a_lock_that_would_change_fails_when_it_is_frozen() {
 
 #[test]
 fn one_version_of_a_package_in_the_whole_graph() {
-    let place = Place::with_project();
-    let repository = Repository::new(&place, "units");
+    let (place, repository) = with_units();
     repository.git(&["tag", "v1.3.0"]);
     let url = repository.url();
     for (user, tag) in [("near", "v1.2.0"), ("far", "v1.3.0")] {
@@ -363,16 +374,7 @@ fn ext_protocol_refused() {
         format!("[url \"ext::sh -c 'touch {}' \"]\n\tinsteadOf = https://units.example/\n[protocol]\n\tallow = always\n", mark.display()),
     )
     .unwrap();
-    let output = place
-        .command(&[
-            "deps",
-            "add",
-            "units",
-            "--git",
-            "https://units.example/x",
-            "--tag",
-            "v1",
-        ])
+    let output = adding(&place, "https://units.example/x", "v1")
         .env("GIT_CONFIG_GLOBAL", &settings)
         .output()
         .unwrap();
@@ -432,26 +434,12 @@ fn fetch_runs_no_hooks() {
     )
     .unwrap();
     // Called by a hook of another repository, as far as the environment says.
-    let output = place
-        .command(&[
-            "deps",
-            "add",
-            "units",
-            "--git",
-            &repository.url(),
-            "--tag",
-            "trap",
-        ])
+    let mut command = adding(&place, &repository.url(), "trap");
+    command
         .env("GIT_CONFIG_GLOBAL", &settings)
         .env("GIT_DIR", place.directory().join("elsewhere"))
-        .env("GIT_INDEX_FILE", place.directory().join("elsewhere/index"))
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+        .env("GIT_INDEX_FILE", place.directory().join("elsewhere/index"));
+    succeed(&mut command);
     place.run(&["build"]).expect_code(0);
     assert!(!mark.exists());
     assert!(!place.directory().join("elsewhere").exists());
@@ -507,8 +495,7 @@ fn a_fetched_package_reaches_nothing_outside_its_repository() {
 
 #[test]
 fn a_workspace_fetches_what_is_missing_unless_told_not_to() {
-    let place = Place::with_project();
-    let repository = Repository::new(&place, "units");
+    let (place, repository) = with_units();
     add(&place, &repository, &["--tag", "v1.2.0"]).expect_code(0);
     forget_checkouts(&place);
     fs::remove_dir_all(place.home()).unwrap();

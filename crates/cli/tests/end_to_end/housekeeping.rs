@@ -1,6 +1,7 @@
 //! `clean` and `generate`.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use crate::support::Place;
 
@@ -38,22 +39,15 @@ fn clean_removes_what_was_built_and_says_so() {
 fn clean_follows_no_link() {
     let place = Place::with_project();
     place.write("precious/file", "");
+    let precious = place.directory().join("precious");
     fs::create_dir(place.directory().join("_build")).unwrap();
-    std::os::unix::fs::symlink(
-        place.directory().join("precious"),
-        place.directory().join("_build/dev"),
-    )
-    .unwrap();
+    symlink(&precious, place.directory().join("_build/dev")).unwrap();
     place.run(&["clean", "--all"]).expect_code(0);
     assert!(!place.directory().join("_build/dev").exists());
     fs::remove_dir(place.directory().join("_build")).unwrap();
-    std::os::unix::fs::symlink(
-        place.directory().join("precious"),
-        place.directory().join("_build"),
-    )
-    .unwrap();
+    symlink(&precious, place.directory().join("_build")).unwrap();
     place.run(&["clean", "--all"]).expect_code(2);
-    assert!(place.directory().join("precious/file").exists());
+    assert!(precious.join("file").exists());
 }
 
 #[test]

@@ -6,21 +6,11 @@ use std::time::{Duration, Instant};
 
 use crate::House;
 
-const CONFIG: &str = r#"
-startup_workflows = ["boot"]
-
-[process.server]
-command = ["sh", "-c", "echo hello $GREETED; exec sleep 1000"]
-
-[process.twin]
-command = ["sh", "-c", "echo twin; exec sleep 1000"]
-autostart = false
-
+const CONFIG: &str = concat!(
+    include_str!("../shared/devloop.toml"),
+    r#"
 [workflow.boot]
 steps = [{ action = "log", message = "booted" }]
-
-[workflow.fail]
-steps = [{ action = "run_hook", hook = "bad" }]
 
 [workflow.states]
 steps = [
@@ -38,19 +28,8 @@ state_key = "second"
 
 [workflow.slow]
 steps = [{ action = "sleep_ms", duration_ms = 60000 }]
-
-[hook.bad]
-command = ["false"]
-
-[event.page]
-state_key = "page"
-workflow = "boot"
-pattern = "/[a-z]*"
-
-[watch.css]
-paths = ["css/**"]
-workflow = "boot"
-"#;
+"#
+);
 
 /// A loop that runs in the workspace, once it is ready and its server has spoken.
 fn hosted(house: &House) -> Child {

@@ -66,12 +66,18 @@ pub(crate) fn exists(home: &Home, file: &str) -> bool {
     home.project().join(file).exists()
 }
 
-/// A home whose project is written and whose workspace runs.
-pub(crate) fn started(name: &str, flags: &[&str]) -> Home {
+/// A home whose project is written.
+pub(crate) fn written(name: &str) -> Home {
     let home = Home::new(name);
     for (file, text) in FILES {
         write(&home, file, text);
     }
+    home
+}
+
+/// The same, and its workspace runs.
+pub(crate) fn started(name: &str, flags: &[&str]) -> Home {
+    let home = written(name);
     home.start(flags);
     home
 }

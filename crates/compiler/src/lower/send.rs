@@ -140,17 +140,8 @@ impl Lowerer<'_> {
             },
         );
         let send = dispatched(block.clone(), selector, arguments, line).erl;
-        let wildcard = || Erl::var(line, "_");
-        let erl = Erl::case(
-            line,
-            block,
-            vec![
-                Clause::guarded(line, wildcard(), vec![test], vec![call]),
-                Clause::new(line, wildcard(), vec![send]),
-            ],
-        );
         Value {
-            erl,
+            erl: either(block, vec![test], call, send, line),
             fact: Fact::Unknown,
         }
     }
@@ -210,16 +201,9 @@ impl Lowerer<'_> {
                 tests.push(Erl::operator(line, "/=", right.clone(), Erl::integer(line, 0)));
             }
             let failing = vec![Erl::atom(line, operator), left.erl.clone(), right.clone()];
-            let wildcard = || Erl::var(line, "_");
-            let clauses = vec![
-                Clause::guarded(line, wildcard(), tests, vec![native(left.erl, right.clone())]),
-                Clause::new(
-                    line,
-                    wildcard(),
-                    vec![Erl::call(line, "beamtalk_number", "fail", failing)],
-                ),
-            ];
-            let erl = Erl::case(line, right, clauses);
+            let native = native(left.erl, right.clone());
+            let failure = Erl::call(line, "beamtalk_number", "fail", failing);
+            let erl = either(right, tests, native, failure, line);
             return Some(Value { erl, fact: known });
         }
         if left.fact == Fact::Number || (self.is_joined && !is_ordering) {
@@ -246,17 +230,8 @@ impl Lowerer<'_> {
         } else {
             dispatched(left.clone(), selector, vec![right], line).erl
         };
-        let wildcard = || Erl::var(line, "_");
-        let erl = Erl::case(
-            line,
-            left,
-            vec![
-                Clause::guarded(line, wildcard(), vec![test], vec![native]),
-                Clause::new(line, wildcard(), vec![fallback]),
-            ],
-        );
         Some(Value {
-            erl,
+            erl: either(left, vec![test], native, fallback, line),
             fact: Fact::Unknown,
         })
     }
@@ -467,6 +442,16 @@ fn natively_ordered(left: Erl, native: Erl, line: u32) -> Erl {
         .map(|test| Erl::call(line, "erlang", test, vec![left.clone()]))
         .map(|test| Clause::guarded(line, Erl::var(line, "_"), vec![test], vec![native.clone()]));
     Erl::case(line, left, clauses.into())
+}
+
+/// `then` if the guards hold, else `otherwise`; the subject is computed in both cases.
+fn either(subject: Erl, guards: Vec<Erl>, then: Erl, otherwise: Erl, line: u32) -> Erl {
+    let wildcard = || Erl::var(line, "_");
+    let clauses = vec![
+        Clause::guarded(line, wildcard(), guards, vec![then]),
+        Clause::new(line, wildcard(), vec![otherwise]),
+    ];
+    Erl::case(line, subject, clauses)
 }
 
 /// A send that the runtime answers at once when the receiver is a Dictionary.

@@ -202,15 +202,6 @@ fn quoted(field: &str, word: &str) -> Result<String, HostError> {
     Ok(format!("'{word}'"))
 }
 
-/// What a new session is made of.
-struct New<'a> {
-    backend: &'a str,
-    cwd: Option<&'a str>,
-    named: &'a [(&'a str, Option<&'a String>)],
-    has_worktree: bool,
-    text: Option<String>,
-}
-
 /// The real path of a directory in which a session may work: of the project, as any other path, or where the session works
 /// that asks.
 async fn working_directory<H: Host>(context: &Context<'_, H>, path: &str) -> Result<String, HostError> {
@@ -241,23 +232,30 @@ pub(crate) async fn directory_of_new<H: Host>(
     }
 }
 
-async fn create<H: Host>(context: &Context<'_, H>, new: New<'_>) -> Result<String, Failure> {
-    let New {
-        backend,
-        cwd,
-        named,
-        has_worktree,
-        text,
-    } = new;
-    let cwd = directory_of_new(context, cwd).await?;
-    let mut line = format!("new {} {}", quoted("backend", backend)?, quoted("cwd", &cwd)?);
-    for (name, value) in named {
+/// Start what is wanted in a directory that is open to the client.
+async fn create<H: Host>(
+    context: &Context<'_, H>,
+    new: CreateSession,
+    role: Option<String>,
+) -> Result<String, Failure> {
+    let mut line = format!(
+        "new {} {}",
+        quoted("backend", &new.backend)?,
+        quoted("cwd", &new.cwd)?
+    );
+    for (name, value) in [
+        ("sandbox", new.sandbox),
+        ("model", new.model),
+        ("level", new.level),
+        ("alias", new.alias),
+        ("role", role),
+    ] {
         if let Some(value) = value {
-            quoted(name, value)?;
+            quoted(name, &value)?;
             line.push_str(&format!(" '{name}={value}'"));
         }
     }
-    if has_worktree {
+    if new.worktree == Some(true) {
         line.push_str(" worktree");
     }
     context.pace_sessions(1)?;
@@ -266,7 +264,7 @@ async fn create<H: Host>(context: &Context<'_, H>, new: New<'_>) -> Result<Strin
         text: line,
     };
     let id = context.host.tree(act).await?.trim().to_owned();
-    if let Some(text) = text {
+    if let Some(text) = new.context {
         context.write(format!("agents/{id}/context"), text).await?;
     }
     Ok(id)
@@ -281,20 +279,8 @@ pub(crate) async fn create_session<H: Host>(
     context: &Context<'_, H>,
     input: CreateSession,
 ) -> Result<Record, Failure> {
-    let named = [
-        ("sandbox", input.sandbox.as_ref()),
-        ("model", input.model.as_ref()),
-        ("level", input.level.as_ref()),
-        ("alias", input.alias.as_ref()),
-    ];
-    let new = New {
-        backend: &input.backend,
-        cwd: Some(&input.cwd),
-        named: &named,
-        has_worktree: input.worktree == Some(true),
-        text: input.context,
-    };
-    let id = create(context, new).await?;
+    let cwd = directory_of_new(context, Some(&input.cwd)).await?;
+    let id = create(context, CreateSession { cwd, ..input }, None).await?;
     record(context, &id).await
 }
 
@@ -302,21 +288,17 @@ pub(crate) async fn spawn_agent<H: Host>(
     context: &Context<'_, H>,
     input: SpawnAgent,
 ) -> Result<Record, Failure> {
-    let named = [
-        ("sandbox", input.sandbox.as_ref()),
-        ("model", input.model.as_ref()),
-        ("level", input.level.as_ref()),
-        ("alias", input.alias.as_ref()),
-        ("role", Some(&input.role)),
-    ];
-    let new = New {
-        backend: &input.backend,
-        cwd: input.cwd.as_deref(),
-        named: &named,
-        has_worktree: input.worktree == Some(true),
-        text: input.context,
+    let new = CreateSession {
+        backend: input.backend,
+        cwd: directory_of_new(context, input.cwd.as_deref()).await?,
+        sandbox: input.sandbox,
+        model: input.model,
+        level: input.level,
+        alias: input.alias,
+        context: input.context,
+        worktree: input.worktree,
     };
-    let id = create(context, new).await?;
+    let id = create(context, new, Some(input.role)).await?;
     if let Some(prompt) = input.prompt {
         hand_over(context, &format!("agents/{id}"), prompt, true).await?;
     }

@@ -1,7 +1,7 @@
 //! Loading code, and changing it while it runs.
 
 use beamtalk_wire::class_file::without_side;
-use beamtalk_wire::{ChangeKind, Side, answers, requests};
+use beamtalk_wire::{ChangeKind, Operation, Side, answers, requests};
 
 use super::parts::{
     Change, FoundFault, LeftBehind, input, left_behind, load_faults, open_faults, output, warnings,
@@ -287,6 +287,18 @@ output! {
     }
 }
 
+async fn install<H: Host, O>(context: &Context<'_, H>, request: O) -> Result<Saved, Failure>
+where
+    O: Operation<Answer = answers::SaveMethodAnswer>,
+{
+    let asked = context.ask(&request).await.map_err(with_way)?;
+    Ok(Saved {
+        findings: open_faults(context.host, &asked.answer.findings),
+        entry: asked.answer.entry.as_ref().map(Change::from),
+        warnings: warnings(&asked.warnings),
+    })
+}
+
 pub(crate) async fn try_method<H: Host>(context: &Context<'_, H>, input: Method) -> Result<Saved, Failure> {
     let input = input.plain();
     let request = requests::TryMethod {
@@ -296,12 +308,7 @@ pub(crate) async fn try_method<H: Host>(context: &Context<'_, H>, input: Method)
         side: input.side,
         base_sha256: None,
     };
-    let asked = context.ask(&request).await.map_err(with_way)?;
-    Ok(Saved {
-        findings: open_faults(context.host, &asked.answer.findings),
-        entry: asked.answer.entry.as_ref().map(Change::from),
-        warnings: warnings(&asked.warnings),
-    })
+    install(context, request).await
 }
 
 pub(crate) async fn save_method<H: Host>(context: &Context<'_, H>, input: Method) -> Result<Saved, Failure> {
@@ -313,12 +320,7 @@ pub(crate) async fn save_method<H: Host>(context: &Context<'_, H>, input: Method
         side: input.side,
         base_sha256: None,
     };
-    let asked = context.ask(&request).await.map_err(with_way)?;
-    Ok(Saved {
-        findings: open_faults(context.host, &asked.answer.findings),
-        entry: asked.answer.entry.as_ref().map(Change::from),
-        warnings: warnings(&asked.warnings),
-    })
+    install(context, request).await
 }
 
 input! {

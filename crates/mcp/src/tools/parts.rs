@@ -146,34 +146,25 @@ impl From<&Finding> for FoundFault {
     }
 }
 
-pub(crate) fn faults<'a, T: 'a>(found: impl IntoIterator<Item = &'a T>) -> Vec<FoundFault>
-where
-    FoundFault: From<&'a T>,
-{
-    found.into_iter().map(FoundFault::from).collect()
+pub(crate) fn faults(found: impl IntoIterator<Item: Into<FoundFault>>) -> Vec<FoundFault> {
+    found.into_iter().map(Into::into).collect()
 }
 
 /// What was found, but nothing of files that the client may not name.
-pub(crate) fn open_faults<'a, H: Host, T: 'a>(
-    host: &H,
-    found: impl IntoIterator<Item = &'a T>,
-) -> Vec<FoundFault>
-where
-    FoundFault: From<&'a T>,
-{
+pub(crate) fn open_faults(
+    host: &impl Host,
+    found: impl IntoIterator<Item: Into<FoundFault>>,
+) -> Vec<FoundFault> {
     let mut all = faults(found);
     all.retain(|one| !one.is_closed(host));
     all
 }
 
 /// What stopped something from being loaded; of a file that the client may not name only that it did.
-pub(crate) fn load_faults<'a, H: Host, T: 'a>(
-    host: &H,
-    found: impl IntoIterator<Item = &'a T>,
-) -> Vec<FoundFault>
-where
-    FoundFault: From<&'a T>,
-{
+pub(crate) fn load_faults(
+    host: &impl Host,
+    found: impl IntoIterator<Item: Into<FoundFault>>,
+) -> Vec<FoundFault> {
     let mut all = faults(found);
     for one in all.iter_mut().filter(|one| one.is_closed(host)) {
         one.message = Data::new("it does not load; what is in it is closed to clients");

@@ -80,6 +80,11 @@ impl Image {
         self.finish(reply).await
     }
 
+    /// Evaluate what does not fail.
+    pub(crate) async fn run(&mut self, input: &str) -> Term {
+        self.eval(input).await.outcome.unwrap()
+    }
+
     /// Take all output, granting credit as it comes.
     pub(crate) async fn finish(&self, mut reply: Reply) -> Evaluated {
         let mut output = Vec::new();

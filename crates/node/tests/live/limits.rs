@@ -21,10 +21,8 @@ async fn heap_limit() {
     let mut image = Image::start().await;
     limit(&mut image, "heap_words", 64 * MEGABYTE_IN_WORDS);
     image
-        .eval("kept := 7. counter := 0. count := [counter := counter + 1]")
-        .await
-        .outcome
-        .unwrap();
+        .run("kept := 7. counter := 0. count := [counter := counter + 1]")
+        .await;
     let failed = image
         .eval("kept := 8. (1 to: 50000000) collect: [:i | i * i]")
         .await;
@@ -55,7 +53,7 @@ async fn time_limit() {
 #[tokio::test]
 async fn interrupt_stops_an_endless_loop() {
     let mut image = Image::start().await;
-    image.eval("x := 1").await.outcome.unwrap();
+    image.run("x := 1").await;
     let running = image.send("x := 2. [true] whileTrue: []");
     tokio::time::sleep(Duration::from_millis(200)).await;
     let busy = image.eval("1").await;
@@ -94,7 +92,7 @@ async fn output_cap() {
 #[tokio::test]
 async fn a_writer_waits_for_credit_and_loses_nothing() {
     let mut image = Image::start().await;
-    image.eval("1").await.outcome.unwrap();
+    image.run("1").await;
     let mut reply = image.send("1 to: 60000 do: [:i | Console print: \"0123456789\"]. 7");
     let mut taken = 0;
     while taken < 262_144 {
@@ -148,7 +146,7 @@ async fn input_is_asked_for_and_delivered() {
 #[tokio::test]
 async fn program_exit_ends_the_evaluation_and_nothing_else() {
     let mut image = Image::start().await;
-    let ended = image.eval("Program exit: 3").await.outcome.unwrap();
+    let ended = image.run("Program exit: 3").await;
     assert_eq!(field(&ended, "exit_code"), Some(Term::Integer(3)));
     assert_eq!(image.eval("System halt: 1").await.kind(), "unsupported");
     assert_eq!(image.eval("2 + 3").await.shown(), "5");
@@ -158,13 +156,9 @@ async fn program_exit_ends_the_evaluation_and_nothing_else() {
 async fn actors_outlive_the_evaluation_that_made_them() {
     let mut image = Image::start().await;
     image
-        .eval(
-            "Actor subclass: Bell\n  ring => Transcript show: \"ding\". 1\n  loop => [true] whileTrue: []\n",
-        )
-        .await
-        .outcome
-        .unwrap();
-    image.eval("bell := Bell spawn").await.outcome.unwrap();
+        .run("Actor subclass: Bell\n  ring => Transcript show: \"ding\". 1\n  loop => [true] whileTrue: []\n")
+        .await;
+    image.run("bell := Bell spawn").await;
     let mut hanging = image.send("Bell spawn loop. [true] whileTrue: []");
     tokio::time::sleep(Duration::from_millis(100)).await;
     let interrupt = image
@@ -181,12 +175,12 @@ async fn loops_leave_no_atoms_and_no_code() {
     let mut image = Image::start().await;
     let measure = "Erlang erlang system_info: #atom_count";
     for number in 0..100 {
-        image.eval(&looping(number)).await.outcome.unwrap();
+        image.run(&looping(number)).await;
     }
     let before: i64 = image.eval(measure).await.shown().parse().unwrap();
     let started = Instant::now();
     for number in 100..400 {
-        image.eval(&looping(number)).await.outcome.unwrap();
+        image.run(&looping(number)).await;
     }
     let after: i64 = image.eval(measure).await.shown().parse().unwrap();
     assert!(

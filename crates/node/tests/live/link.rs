@@ -36,7 +36,7 @@ async fn classes_and_actors_live_in_the_image() {
         field(&defined.outcome.unwrap(), "classes"),
         Some(Term::list([Term::binary("Lamp")]))
     );
-    image.eval("lamp := Lamp spawn").await.outcome.unwrap();
+    image.run("lamp := Lamp spawn").await;
     assert_eq!(image.eval("lamp toggle").await.shown(), "true");
     assert_eq!(image.eval("lamp toggle").await.shown(), "false");
 }
@@ -44,7 +44,7 @@ async fn classes_and_actors_live_in_the_image() {
 #[tokio::test]
 async fn a_killed_node_fails_what_is_open() {
     let mut image = Image::start().await;
-    image.eval("1").await.outcome.unwrap();
+    image.run("1").await;
     let mut open = image.send("[true] whileTrue: []");
     tokio::time::sleep(Duration::from_millis(100)).await;
     let pid = i32::try_from(image.link.pid()).unwrap();
@@ -73,7 +73,7 @@ async fn a_killed_node_fails_what_is_open() {
 #[tokio::test]
 async fn the_end_of_the_pipe_ends_the_node() {
     let mut image = Image::start().await;
-    image.eval("1").await.outcome.unwrap();
+    image.run("1").await;
     let started = Instant::now();
     let status = image.link.stop(Duration::from_secs(10)).await;
     assert_eq!(status.and_then(|status| status.code()), Some(0));

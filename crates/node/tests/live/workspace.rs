@@ -18,7 +18,7 @@ fn map<const N: usize>(pairs: [(&str, Term); N]) -> Term {
 #[tokio::test]
 async fn bindings_are_a_live_view() {
     let mut image = Image::start().await;
-    image.eval("x := 7").await.outcome.unwrap();
+    image.run("x := 7").await;
     assert_eq!(
         image.eval("Session current bindings at: #x put: 8").await.shown(),
         "8"
@@ -64,7 +64,7 @@ async fn names_are_shared_and_guarded() {
         image.eval("Workspace unbind: #nothing").await.kind(),
         "name_not_found"
     );
-    image.eval("Workspace unbind: #answer").await.outcome.unwrap();
+    image.run("Workspace unbind: #answer").await;
     assert_eq!(image.eval("answer").await.kind(), "undefined_variable");
 }
 
@@ -93,11 +93,7 @@ async fn another_session_is_read_only() {
 #[tokio::test]
 async fn the_image_asks_and_is_answered() {
     let mut image = Image::start().await;
-    image
-        .eval("Actor subclass: Lamp\n  state: on = false\n")
-        .await
-        .outcome
-        .unwrap();
+    image.run("Actor subclass: Lamp\n  state: on = false\n").await;
     let reply = image.send("Lamp compile: #isOn source: \"isOn => self.on\"");
     let (number, session, op, args) = image.asked().await;
     assert_eq!((session.as_deref(), op.as_str()), (Some("s-1"), "save-method"));
@@ -124,26 +120,16 @@ async fn the_image_asks_and_is_answered() {
 async fn living_actors_take_the_new_shape() {
     let mut image = Image::start().await;
     let lamp = |state: &str| format!("Actor subclass: Lamp\n{state}  toggle => self.on := self.on not\n");
-    image
-        .eval(&lamp("  state: on = false\n  state: old = 1\n"))
-        .await
-        .outcome
-        .unwrap();
-    image
-        .eval("lamp := Lamp spawn. lamp toggle")
-        .await
-        .outcome
-        .unwrap();
+    image.run(&lamp("  state: on = false\n  state: old = 1\n")).await;
+    image.run("lamp := Lamp spawn. lamp toggle").await;
     let reloaded = image
-        .eval(&lamp("  state: on = false\n  state: watts = 40\n"))
-        .await
-        .outcome
-        .unwrap();
+        .run(&lamp("  state: on = false\n  state: watts = 40\n"))
+        .await;
     assert_eq!(
         field(&reloaded, "classes"),
         Some(Term::list([Term::binary("Lamp")]))
     );
-    image.eval("Lamp >> watts => self.watts").await.outcome.unwrap();
+    image.run("Lamp >> watts => self.watts").await;
     assert_eq!(image.eval("lamp watts").await.shown(), "40");
     assert_eq!(image.eval("lamp toggle").await.shown(), "false");
     assert_eq!(
@@ -151,7 +137,7 @@ async fn living_actors_take_the_new_shape() {
         "incompatible_reload"
     );
     assert_eq!(image.eval("lamp watts").await.shown(), "40");
-    image.eval("Transcript recent").await.outcome.unwrap();
+    image.run("Transcript recent").await;
     let log = image.log();
     assert!(
         log.contains("[warning] [runtime] Lamp: removed slots (old) of 1 actor(s) are dropped"),
@@ -163,11 +149,9 @@ async fn living_actors_take_the_new_shape() {
 async fn methods_and_classes_are_taken_out() {
     let mut image = Image::start().await;
     image
-        .eval("Actor subclass: Lamp\n  state: on = false\n  toggle => self.on := self.on not\n")
-        .await
-        .outcome
-        .unwrap();
-    image.eval("lamp := Lamp spawn").await.outcome.unwrap();
+        .run("Actor subclass: Lamp\n  state: on = false\n  toggle => self.on := self.on not\n")
+        .await;
+    image.run("lamp := Lamp spawn").await;
     let method = [
         ("class", Term::binary("Lamp")),
         ("selector", Term::binary("toggle")),
@@ -203,10 +187,8 @@ async fn methods_and_classes_are_taken_out() {
 async fn events_come_for_channels_that_are_watched() {
     let mut image = Image::start().await;
     image
-        .eval("Actor subclass: Lamp\n  state: on = false\n  toggle => self.on := self.on not\n")
-        .await
-        .outcome
-        .unwrap();
+        .run("Actor subclass: Lamp\n  state: on = false\n  toggle => self.on := self.on not\n")
+        .await;
     let channels = ["transcript", "actors", "classes", "bindings", "object", "logs"];
     let shown = image.eval("lamp := Lamp spawn. lamp pid asString").await.shown();
     let actor = shown
@@ -220,9 +202,9 @@ async fn events_come_for_channels_that_are_watched() {
         ]),
     );
     tokio::time::sleep(Duration::from_millis(200)).await;
-    image.eval("Transcript show: \"hello\"").await.outcome.unwrap();
+    image.run("Transcript show: \"hello\"").await;
     assert_eq!(text(&field(&image.event("text").await, "text").unwrap()), "hello");
-    image.eval("lamp toggle").await.outcome.unwrap();
+    image.run("lamp toggle").await;
     assert_eq!(
         field(&image.event("changed").await, "fields"),
         Some(Term::list([Term::binary("on")]))
@@ -230,7 +212,7 @@ async fn events_come_for_channels_that_are_watched() {
     // Gone before anybody came to watch it, and in order all the same.
     let code =
         "Erlang sys suspend: #beamtalk_announcer. Lamp spawn stop. Erlang sys resume: #beamtalk_announcer";
-    image.eval(code).await.outcome.unwrap();
+    image.run(code).await;
     assert_eq!(
         text(&field(&image.event("spawned").await, "class").unwrap()),
         "Lamp"
@@ -239,13 +221,9 @@ async fn events_come_for_channels_that_are_watched() {
         text(&field(&image.event("stopped").await, "reason").unwrap()),
         "normal"
     );
-    image.eval("Logger warn: \"look\"").await.outcome.unwrap();
+    image.run("Logger warn: \"look\"").await;
     assert_eq!(text(&field(&image.event("entry").await, "msg").unwrap()), "look");
-    image
-        .eval("Value subclass: Point2\n  field: x = 1\n")
-        .await
-        .outcome
-        .unwrap();
+    image.run("Value subclass: Point2\n  field: x = 1\n").await;
     assert_eq!(
         text(&field(&image.event("loaded").await, "class").unwrap()),
         "Point2"
@@ -256,16 +234,12 @@ async fn events_come_for_channels_that_are_watched() {
 async fn log_lines_hide_secrets() {
     let mut image = Image::start().await;
     image
-        .eval("Logger info: \"login\" metadata: #{#password => \"hunter2\", #who => \"ada\"}")
-        .await
-        .outcome
-        .unwrap();
-    image.eval("Beamtalk logFormat: #json").await.outcome.unwrap();
+        .run("Logger info: \"login\" metadata: #{#password => \"hunter2\", #who => \"ada\"}")
+        .await;
+    image.run("Beamtalk logFormat: #json").await;
     image
-        .eval("Logger info: \"again\" metadata: #{#apiToken => \"hunter2\"}")
-        .await
-        .outcome
-        .unwrap();
+        .run("Logger info: \"again\" metadata: #{#apiToken => \"hunter2\"}")
+        .await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     let log = image.log();
     assert!(log.contains(" [info] [user] login password=*** who=ada"), "{log}");
@@ -293,7 +267,7 @@ async fn capabilities_that_are_off_are_refused_and_told() {
 #[tokio::test]
 async fn values_have_a_json_form() {
     let mut image = Image::start().await;
-    let mut value = async |input: &str| field(&image.eval(input).await.outcome.unwrap(), "value").unwrap();
+    let mut value = async |input: &str| field(&image.run(input).await, "value").unwrap();
     assert_eq!(
         value("9007199254740991").await,
         Term::Integer(9_007_199_254_740_991)
@@ -314,7 +288,7 @@ async fn values_have_a_json_form() {
 #[tokio::test]
 async fn sessions_are_cloned_and_closed() {
     let mut image = Image::start().await;
-    image.eval("x := 7").await.outcome.unwrap();
+    image.run("x := 7").await;
     let clone = image
         .link
         .request(Some("s-1"), "clone", map([("session", Term::binary("s-3"))]));

@@ -123,14 +123,31 @@ fn of_class(kind: Kind, class: &str, source: Option<&str>, prev_source: Option<&
     }
 }
 
+fn new_belt(source: &str) -> NewEntry {
+    of_class(Kind::NewClass, "Belt", Some(source), None)
+}
+
+fn confirmed() -> Filter {
+    Filter {
+        confirm_destructive: true,
+        ..Filter::default()
+    }
+}
+
+/// A place and its log.
+fn fresh() -> (Place, ChangeLog) {
+    let place = Place::new();
+    let log = place.log();
+    (place, log)
+}
+
 fn flush(log: &mut ChangeLog) -> FlushReport {
     log.flush(&Filter::default(), "s1", &loaded()).unwrap()
 }
 
 #[test]
 fn what_was_acknowledged_is_there_after_a_crash() {
-    let place = Place::new();
-    let mut log = place.log();
+    let (place, mut log) = fresh();
     let first = log.record(method("Lamp", "isOn", "isOn => true")).unwrap();
     assert!(first.flushable && first.base_ref.is_some(), "{first:?}");
     drop(log);
@@ -152,8 +169,7 @@ fn what_was_acknowledged_is_there_after_a_crash() {
 
 #[test]
 fn the_active_view_shows_what_differs_from_disk() {
-    let place = Place::new();
-    let mut log = place.log();
+    let (_place, mut log) = fresh();
     log.record(method("Lamp", "isOn", "isOn => 1")).unwrap();
     log.record(method("Lamp", "isOn", "isOn => 2")).unwrap();
     log.record(method("Lamp", "toggle", "toggle => 1")).unwrap();
@@ -197,8 +213,7 @@ fn a_flush_changes_the_method_and_nothing_else() {
 
 #[test]
 fn only_the_changes_that_were_named_are_flushed() {
-    let place = Place::new();
-    let mut log = place.log();
+    let (place, mut log) = fresh();
     let first = log.record(method("Lamp", "isOn", "isOn => 1")).unwrap();
     let second = log.record(method("Lamp", "toggle", "toggle => 2")).unwrap();
     let named = |seqs: Vec<u64>| Filter {
@@ -228,8 +243,7 @@ fn only_the_changes_that_were_named_are_flushed() {
 
 #[test]
 fn what_a_filter_leaves_is_flushed_later() {
-    let place = Place::new();
-    let mut log = place.log();
+    let (place, mut log) = fresh();
     log.record(method("Lamp", "isOn", "isOn => 1")).unwrap();
     let by_agent = NewEntry {
         author_kind: AuthorKind::Agent,
@@ -251,8 +265,7 @@ fn what_a_filter_leaves_is_flushed_later() {
 
 #[test]
 fn the_same_method_changed_on_both_sides_is_a_conflict() {
-    let place = Place::new();
-    let mut log = place.log();
+    let (place, mut log) = fresh();
     // The edit on disk comes before the change: the base is what the image loaded, not what is found then.
     let edited = LAMP.replace("isOn => self.on", "isOn => 99");
     place.write("src/Lamp.bt", &edited);
@@ -278,8 +291,7 @@ fn the_same_method_changed_on_both_sides_is_a_conflict() {
 
 #[test]
 fn different_methods_changed_on_both_sides_are_merged() {
-    let place = Place::new();
-    let mut log = place.log();
+    let (place, mut log) = fresh();
     log.record(method("Lamp", "isOn", "isOn => 1")).unwrap();
     log.record(method("Lamp", "dim", "dim => 3")).unwrap();
     let edited = LAMP.replace("toggle => 1", "toggle => 99\n\n  // mine\n  glow => 4");
@@ -303,8 +315,7 @@ fn different_methods_changed_on_both_sides_are_merged() {
 
 #[test]
 fn the_same_text_on_both_sides_is_settled() {
-    let place = Place::new();
-    let mut log = place.log();
+    let (place, mut log) = fresh();
     log.record(method("Lamp", "isOn", "isOn =>\n  self.on not"))
         .unwrap();
     let edited = LAMP.replace("isOn => self.on", "isOn =>\n    self.on not");
@@ -317,8 +328,7 @@ fn the_same_text_on_both_sides_is_settled() {
 
 #[test]
 fn a_class_defined_anew_keeps_what_appeared_on_disk() {
-    let place = Place::new();
-    let mut log = place.log();
+    let (place, mut log) = fresh();
     let edited = LAMP.replace("toggle => 1", "toggle => 1\n\n  glow => 4");
     place.write("src/Lamp.bt", &edited);
     let anew = "Actor subclass: Lamp\n  state: on = true\n  isOn => 5";
@@ -339,8 +349,7 @@ fn a_class_defined_anew_keeps_what_appeared_on_disk() {
 
 #[test]
 fn a_file_that_does_not_parse_is_left_alone() {
-    let place = Place::new();
-    let mut log = place.log();
+    let (place, mut log) = fresh();
     log.record(method("Lamp", "isOn", "isOn => 1")).unwrap();
     let broken = LAMP.replace("toggle => 1", "toggle => (((");
     place.write("src/Lamp.bt", &broken);
@@ -354,8 +363,7 @@ fn a_file_that_does_not_parse_is_left_alone() {
 
 #[test]
 fn a_missing_file_and_a_vanished_method_are_conflicts() {
-    let place = Place::new();
-    let mut log = place.log();
+    let (place, mut log) = fresh();
     log.record(method("Lamp", "isOn", "isOn => 1")).unwrap();
     log.record(method("Fan", "spin", "spin => 2")).unwrap();
     fs::remove_file(place.project().join("src/Lamp.bt")).unwrap();
@@ -371,8 +379,7 @@ fn a_missing_file_and_a_vanished_method_are_conflicts() {
 
 #[test]
 fn the_base_stays_while_an_entry_is_pending() {
-    let place = Place::new();
-    let mut log = place.log();
+    let (place, mut log) = fresh();
     log.record(method("Lamp", "isOn", "isOn => 1")).unwrap();
     // The image has loaded the file again meanwhile; the next change of the same method says so.
     let moved = NewEntry {
@@ -406,11 +413,9 @@ fn the_base_stays_while_an_entry_is_pending() {
 
 #[test]
 fn classes_are_created_and_deleted_only_when_confirmed() {
-    let place = Place::new();
-    let mut log = place.log();
+    let (place, mut log) = fresh();
     let belt = "Value subclass: Belt\n  field: n = 1\n";
-    log.record(of_class(Kind::NewClass, "Belt", Some(belt), None))
-        .unwrap();
+    log.record(new_belt(belt)).unwrap();
     assert_eq!(
         log.check_new_class("Belt", "src/Belt.bt", false)
             .unwrap_err()
@@ -431,26 +436,15 @@ fn classes_are_created_and_deleted_only_when_confirmed() {
         format!("{belt}\n  twice => self.n * 2\n")
     );
     assert_eq!(place.names(), ["Belt.bt", "Fan.bt", "Lamp.bt"]);
-    let confirmed = Filter {
-        confirm_destructive: true,
-        ..Filter::default()
-    };
-    let report = log.flush(&confirmed, "s1", &loaded()).unwrap();
+    let report = log.flush(&confirmed(), "s1", &loaded()).unwrap();
     assert_eq!((report.removed_classes.len(), report.flushed), (1, 1));
     assert_eq!(place.names(), ["Belt.bt", "Lamp.bt"]);
 }
 
 #[test]
 fn the_target_of_a_new_class_may_appear_meanwhile() {
-    let place = Place::new();
-    let mut log = place.log();
-    log.record(of_class(
-        Kind::NewClass,
-        "Belt",
-        Some("Value subclass: Belt\n"),
-        None,
-    ))
-    .unwrap();
+    let (place, mut log) = fresh();
+    log.record(new_belt("Value subclass: Belt\n")).unwrap();
     place.write("src/Belt.bt", "// mine\n");
     assert_eq!(flush(&mut log).conflicts[0].reason, ConflictReason::TargetExists);
     assert_eq!(place.read("src/Belt.bt"), "// mine\n");
@@ -458,8 +452,7 @@ fn the_target_of_a_new_class_may_appear_meanwhile() {
 
 #[test]
 fn what_is_not_in_the_project_is_never_written() {
-    let place = Place::new();
-    let mut log = place.log();
+    let (place, mut log) = fresh();
     let outside = place.root.join("Out.bt");
     fs::write(&outside, "Object subclass: Out\n  a => 1\n").unwrap();
     symlink(&outside, place.project().join("src/Out.bt")).unwrap();
@@ -492,8 +485,7 @@ fn what_is_not_in_the_project_is_never_written() {
 
 #[test]
 fn ephemeral_changes_are_never_written_and_end_with_a_flush() {
-    let place = Place::new();
-    let mut log = place.log();
+    let (place, mut log) = fresh();
     let tried = NewEntry {
         intent: Intent::Ephemeral,
         ..method("Lamp", "isOn", "isOn => 1")
@@ -558,8 +550,7 @@ fn old_entries_go_to_the_archive_and_pending_ones_stay() {
 
 #[test]
 fn a_start_from_the_files_alone_keeps_nothing_pending() {
-    let place = Place::new();
-    let mut log = place.log();
+    let (place, mut log) = fresh();
     log.record(method("Lamp", "isOn", "isOn => 1")).unwrap();
     log.record(method("Lamp", "toggle", "toggle => 2")).unwrap();
     log.archive_all().unwrap();
@@ -574,19 +565,10 @@ fn a_start_from_the_files_alone_keeps_nothing_pending() {
 /// Two files change and one goes.
 fn prepare(log: &mut ChangeLog) -> Filter {
     log.record(method("Lamp", "isOn", "isOn => 1")).unwrap();
-    log.record(of_class(
-        Kind::NewClass,
-        "Belt",
-        Some("Value subclass: Belt\n"),
-        None,
-    ))
-    .unwrap();
+    log.record(new_belt("Value subclass: Belt\n")).unwrap();
     log.record(of_class(Kind::RemoveClass, "Fan", None, Some(FAN)))
         .unwrap();
-    Filter {
-        confirm_destructive: true,
-        ..Filter::default()
-    }
+    confirmed()
 }
 
 fn is_untouched(place: &Place) -> bool {
@@ -691,8 +673,7 @@ fn flush_that_is_killed() {
 
 #[test]
 fn a_failure_in_phase_a_changes_nothing() {
-    let place = Place::new();
-    let mut log = place.log();
+    let (place, mut log) = fresh();
     let filter = prepare(&mut log);
     place.write("src/Lamp.bt.tmp", "not ours");
     let report = log.flush(&filter, "s1", &loaded()).unwrap();
@@ -706,8 +687,7 @@ fn a_failure_in_phase_a_changes_nothing() {
 
 #[test]
 fn a_file_edited_between_the_phases_is_left_alone() {
-    let place = Place::new();
-    let mut log = place.log();
+    let (place, mut log) = fresh();
     let filter = prepare(&mut log);
     let report = log
         .flush_watched(&filter, "s1", &loaded(), &mut |step| {

@@ -19,7 +19,7 @@ use beamtalk_wire::{EntryView, ErrorBody, ErrorKind, Op};
 use serde_json::Value;
 
 use super::load::{class_info, install_text};
-use crate::changes::{ChangeError, Entry, FileState, Side, hash};
+use crate::changes::{ChangeError, Entry, FileState, Settled, Side, hash};
 use crate::compile::job::SourceText;
 use crate::terms;
 use crate::workspace::Workspace;
@@ -34,6 +34,14 @@ pub(super) use take::take;
 
 pub(super) fn failed(error: ChangeError) -> ErrorBody {
     ErrorBody::new(error.kind(), error.to_string())
+}
+
+/// Nobody waits for these any more; their numbers.
+fn close(workspace: &Workspace, entries: &[Entry], how: Settled) -> Result<Vec<u64>, ErrorBody> {
+    let seqs: Vec<u64> = entries.iter().map(|entry| entry.seq).collect();
+    let mut log = workspace.changes.borrow_mut();
+    log.settle(&seqs, how).map_err(failed)?;
+    Ok(seqs)
 }
 
 /// The package of the project itself.

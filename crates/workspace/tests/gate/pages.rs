@@ -7,7 +7,7 @@ use beamtalk_workspace::gate::{AuthKind, Connections, Credential, LoginName, Pac
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::support::{COOKIE, Heard, House, ID, house, house_with, quick, soon};
+use crate::support::{COOKIE, Client, Heard, House, ID, house, house_with, quick, soon};
 
 fn status(answer: &str) -> u16 {
     answer.split(' ').nth(1).unwrap_or("0").parse().unwrap()
@@ -195,6 +195,17 @@ async fn log_in(house: &House) -> String {
     header(&answer, "set-cookie").unwrap().to_owned()
 }
 
+/// A page with the cookie of this answer, once it has said hello.
+async fn greeted(house: &House, answer: &str) -> Client {
+    let set = header(answer, "set-cookie").unwrap();
+    let (pair, _) = set.split_once("; ").unwrap();
+    let own = format!("http://{}", own_host(house));
+    let headers = [("origin", own.as_str()), ("cookie", pair)];
+    let mut client = house.client_with(&headers).await.unwrap();
+    client.say(HELLO).await;
+    client
+}
+
 #[tokio::test]
 async fn a_browser_logs_in_and_out() {
     let mut house = house().await;
@@ -287,12 +298,7 @@ async fn an_observer_logs_in_as_one() {
     let mut house = house().await;
     let (token, _) = house.gate.login_token(Role::Observer, LoginName::Own).unwrap();
     let answer = post_login(&house, &format!("token={}", token.expose())).await;
-    let set = header(&answer, "set-cookie").unwrap().to_owned();
-    let (pair, _) = set.split_once("; ").unwrap();
-    let own = format!("http://{}", own_host(&house));
-    let headers = [("origin", own.as_str()), ("cookie", pair)];
-    let mut client = house.client_with(&headers).await.unwrap();
-    client.say(HELLO).await;
+    let mut client = greeted(&house, &answer).await;
     assert_eq!(client.expect("auth_ok").await["role"], "observer");
     assert_eq!(house.next().await.role, Role::Observer);
 }
@@ -307,13 +313,8 @@ async fn an_access_token_logs_in_and_ends_with_its_login() {
     let form = format!("token={}", token.expose());
     let answer = post_login(&house, &form).await;
     assert_eq!(status(&answer), 303);
-    let set = header(&answer, "set-cookie").unwrap().to_owned();
-    let (pair, _) = set.split_once("; ").unwrap();
-    assert!(!set.contains(token.expose()));
-    let own = format!("http://{}", own_host(&house));
-    let headers = [("origin", own.as_str()), ("cookie", pair)];
-    let mut client = house.client_with(&headers).await.unwrap();
-    client.say(HELLO).await;
+    assert!(!header(&answer, "set-cookie").unwrap().contains(token.expose()));
+    let mut client = greeted(&house, &answer).await;
     client.expect("auth_ok").await;
     let admitted = house.next().await;
     assert_eq!(
@@ -322,8 +323,7 @@ async fn an_access_token_logs_in_and_ends_with_its_login() {
     );
     house.gate.revoke_token("tablet").unwrap();
     assert_eq!(client.hear().await, Heard::Closed(4001));
-    let mut again = house.client_with(&headers).await.unwrap();
-    again.say(HELLO).await;
+    let mut again = greeted(&house, &answer).await;
     again.expect("auth_error").await;
     // Under a plain name not even a right token logs in.
     let token = house

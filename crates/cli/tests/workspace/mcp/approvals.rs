@@ -7,18 +7,23 @@ use serde_json::{Value, json};
 
 use super::{Mcp, configure};
 use crate::home::Home;
-use crate::project::{FILES, write};
+use crate::project::written;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
 fn held(name: &str, settings: &str) -> Home {
-    let home = Home::new(name);
+    let home = written(name);
     configure(&home, &format!("[mcp]\nmax-policy = \"full\"\n{settings}"));
-    for (file, text) in FILES {
-        write(&home, file, text);
-    }
     home.start(&[]);
     home
+}
+
+fn nothing_waits(home: &Home) {
+    let since = Instant::now();
+    let listing = ["--json", "workspace", "approvals"];
+    while home.run(&listing).stdout.trim_ascii() != b"[]" {
+        assert!(since.elapsed() < LIMIT, "it still waits");
+    }
 }
 
 /// What waits, once something does.
@@ -272,15 +277,7 @@ fn everything_that_runs_can_be_held_and_nobody_but_a_person_answers() {
         &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}})
             .to_string(),
     );
-    let since = Instant::now();
-    while home
-        .run(&["--json", "workspace", "approvals"])
-        .stdout
-        .trim_ascii()
-        != b"[]"
-    {
-        assert!(since.elapsed() < LIMIT, "it still waits");
-    }
+    nothing_waits(&home);
     // Neither does one whose client is gone.
     mcp.send(
         "tools/call",
@@ -288,14 +285,7 @@ fn everything_that_runs_can_be_held_and_nobody_but_a_person_answers() {
     );
     waiting(&home);
     mcp.kill();
-    while home
-        .run(&["--json", "workspace", "approvals"])
-        .stdout
-        .trim_ascii()
-        != b"[]"
-    {
-        assert!(since.elapsed() < LIMIT, "it still waits");
-    }
+    nothing_waits(&home);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Mcp, configure};
 use crate::home::{Home, block_on, kill, wait_until};
-use crate::project::{FILES, started, write};
+use crate::project::{started, write, written};
 use crate::waiting::{hold_build, send};
 
 const LIMIT: Duration = Duration::from_mins(1);
@@ -160,11 +160,8 @@ fn what_was_of_a_killed_node_is_never_called_unknown() {
 /// about what cannot be done.
 #[test]
 fn what_needs_all_code_says_that_the_node_starts() {
-    let home = Home::new("mcp-half");
+    let home = written("mcp-half");
     configure(&home, "[mcp]\nmax-policy = \"full\"\n");
-    for (file, text) in FILES {
-        write(&home, file, text);
-    }
     write(&home, "src/cup.bt", "Value subclass: Cup\n  bar => 1\n");
     home.start(&[]);
     let mut mcp = Mcp::that_can_ask(&home, &["--toolsets", "all", "--policy", "full"]);

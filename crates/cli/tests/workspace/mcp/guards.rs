@@ -4,15 +4,21 @@ use serde_json::{Value, json};
 
 use super::{Mcp, configure};
 use crate::home::Home;
-use crate::project::{FILES, exists, started, write};
+use crate::project::{FILES, exists, started, write, written};
 
 /// A workspace whose user allows everything.
 fn open(name: &str) -> Home {
-    let home = Home::new(name);
+    let home = written(name);
     configure(&home, "[mcp]\nmax-policy = \"full\"\n");
-    for (file, text) in FILES {
-        write(&home, file, text);
-    }
+    home.start(&[]);
+    home
+}
+
+/// A workspace whose project closes a directory.
+fn with_secrets(name: &str) -> Home {
+    let home = written(name);
+    let manifest = format!("{}\n[mcp]\ndeny-paths = [\"secrets/**\"]\n", FILES[0].1);
+    write(&home, "beamtalk.toml", &manifest);
     home.start(&[]);
     home
 }
@@ -267,13 +273,7 @@ fn paths_lead_nowhere_but_into_the_project() {
 /// of what is in it.
 #[test]
 fn only_source_is_loaded_and_closed_files_tell_nothing() {
-    let home = Home::new("mcp-closed");
-    for (file, text) in FILES {
-        write(&home, file, text);
-    }
-    let manifest = format!("{}\n[mcp]\ndeny-paths = [\"secrets/**\"]\n", FILES[0].1);
-    write(&home, "beamtalk.toml", &manifest);
-    home.start(&[]);
+    let home = with_secrets("mcp-closed");
     let mut mcp = Mcp::start(&home, &["--toolsets", "all"]);
     let before = mcp.good("diagnostic_summary", json!({}));
     for (path, text) in [
@@ -378,13 +378,7 @@ fn secret_names_and_sizes_hold_for_whatever_is_evaluated() {
 /// Files of the image are the tools that do the same: nothing closed is opened by them, and their changes are the client's.
 #[test]
 fn files_of_the_image_are_the_tools_that_do_the_same() {
-    let home = Home::new("mcp-image-files");
-    for (file, text) in FILES {
-        write(&home, file, text);
-    }
-    let manifest = format!("{}\n[mcp]\ndeny-paths = [\"secrets/**\"]\n", FILES[0].1);
-    write(&home, "beamtalk.toml", &manifest);
-    home.start(&[]);
+    let home = with_secrets("mcp-image-files");
     let mut mcp = Mcp::start(&home, &["--toolsets", "all"]);
     let new = |path: &str| {
         let text = format!("//file {path}\nObject subclass: Pad\n  class size => 1\n");
@@ -437,10 +431,7 @@ fn files_of_the_image_are_the_tools_that_do_the_same() {
 /// A method that needs what a person changed in its class and has not written yet is not written without it.
 #[test]
 fn a_flush_of_ones_own_changes_leaves_files_that_compile() {
-    let home = Home::new("mcp-own-flush");
-    for (file, text) in FILES {
-        write(&home, file, text);
-    }
+    let home = written("mcp-own-flush");
     let cup = "Actor subclass: Cup\n  state: size = 1\n\n  size => self.size\n";
     write(&home, "src/cup.bt", cup);
     home.start(&[]);

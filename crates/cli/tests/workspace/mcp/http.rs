@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::configure;
 use crate::home::{Home, wait_until};
-use crate::project::{FILES, started, write};
+use crate::project::{started, write, written};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -390,11 +390,8 @@ fn headers_and_body_of_a_modern_request_agree() {
 /// Example 4: to anybody else a handle is as if it had been invented; and a token has the policy it was made with.
 #[test]
 fn a_token_has_its_policy_and_its_own_variables() {
-    let home = Home::new("mcp-tokens");
+    let home = written("mcp-tokens");
     configure(&home, "[mcp]\nhttp = true\n");
-    for (file, text) in FILES {
-        write(&home, file, text);
-    }
     home.start(&[]);
     let reader = Http::new(&home, &token(&home, "reader", "read-only"));
     let writer = Http::new(&home, &token(&home, "writer", "edit"));

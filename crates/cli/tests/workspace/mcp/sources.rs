@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Mcp, configure};
-use crate::home::Home;
-use crate::project::{FILES, read, started, write};
+use crate::project::{read, started, write, written};
 
 /// What a model is told leads on: sources that are given are taken, and errors say the next step.
 #[test]
@@ -133,11 +132,8 @@ fn the_sides_of_a_conflict_are_those_of_what_is_in_conflict() {
 /// A yes is for the texts that were there when it was asked for: what was written meanwhile is not lost by it.
 #[test]
 fn a_yes_to_a_side_is_for_the_texts_as_they_were() {
-    let home = Home::new("mcp-meanwhile");
+    let home = written("mcp-meanwhile");
     configure(&home, "[mcp]\nmax-policy = \"full\"\n");
-    for (file, text) in FILES {
-        write(&home, file, text);
-    }
     let cup = |value: u32| format!("Value subclass: Cup\n  bar => {value}\n");
     write(&home, "src/cup.bt", &cup(1));
     home.start(&[]);
@@ -183,11 +179,8 @@ fn a_yes_to_a_side_is_for_the_texts_as_they_were() {
 /// A person is asked about a conflict, and about nothing that is none: a change that is only pending stays.
 #[test]
 fn who_takes_a_side_is_asked_only_about_a_conflict() {
-    let home = Home::new("mcp-take");
+    let home = written("mcp-take");
     configure(&home, "[mcp]\nmax-policy = \"full\"\n");
-    for (file, text) in FILES {
-        write(&home, file, text);
-    }
     write(&home, "src/cup.bt", "Value subclass: Cup\n  bar => 1\n");
     home.start(&[]);
     let mut mcp = Mcp::that_can_ask(&home, &["--toolsets", "all", "--policy", "full"]);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Mcp;
 use super::http::Http;
 use crate::home::Home;
-use crate::project::{FILES, started, write};
+use crate::project::{FILES, started, write, written};
 
 const LIMIT: Duration = Duration::from_secs(90);
 
@@ -153,10 +153,7 @@ fn a_task_is_cancelled_and_says_so() {
 /// What needs no workspace is done at once where none runs, also for a client that takes tasks, and starts none.
 #[test]
 fn what_needs_no_workspace_is_no_task_without_one() {
-    let home = Home::new("mcp-notask");
-    for (file, text) in FILES {
-        write(&home, file, text);
-    }
+    let home = written("mcp-notask");
     let mut mcp = that_takes_tasks(&home, &["--toolsets", "all", "--start"]);
     assert!(mcp.good("lint", json!({"path": "src"}))["findings"].is_array());
     assert!(mcp.good("diagnostic_summary", json!({}))["total"].is_u64());

@@ -3,8 +3,7 @@
 use serde_json::json;
 
 use super::{Mcp, configure};
-use crate::home::Home;
-use crate::project::{FILES, started, write};
+use crate::project::{started, write, written};
 
 /// A name that says its value is secret hides it wherever the value is reached or shown.
 #[test]
@@ -117,10 +116,7 @@ fn a_failed_evaluation_leaves_the_variables_as_they_were() {
 /// What is closed to clients is not told of by any check, and a refusal names whose word it is.
 #[test]
 fn checks_tell_nothing_of_closed_files() {
-    let home = Home::new("mcp-closed");
-    for (file, text) in FILES {
-        write(&home, file, text);
-    }
+    let home = written("mcp-closed");
     let manifest = crate::project::read(&home, "beamtalk.toml");
     let closed = "\n[mcp]\ndeny-paths = [\"src/priv*.bt\"]\ndeny-tools = [\"test\"]\n";
     write(&home, "beamtalk.toml", &(manifest + closed));

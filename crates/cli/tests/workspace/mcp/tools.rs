@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Mcp;
 use crate::home::{Home, wait_until};
-use crate::project::{FILES, started, write};
+use crate::project::{started, write, written};
 
 /// Example 7: arguments that do not fit the schema are named, with the nearest known name, and nothing is evaluated.
 #[test]
@@ -509,10 +509,7 @@ fn the_last_lines_of_a_long_transcript_are_read() {
 /// Packages are known from the project's files: itself, what it depends on, the library; so are their classes.
 #[test]
 fn packages_and_their_classes_are_listed() {
-    let home = Home::new("mcp-packages");
-    for (file, text) in FILES {
-        write(&home, file, text);
-    }
+    let home = written("mcp-packages");
     let mut mcp = Mcp::start(&home, &["--toolsets", "all"]);
     let packages = mcp.good("list_packages", json!({}))["packages"].clone();
     let names: Vec<&str> = packages
@@ -544,10 +541,7 @@ fn packages_and_their_classes_are_listed() {
 /// whole, and its failures can be run again alone.
 #[test]
 fn tests_that_failed_can_be_run_again_alone() {
-    let home = Home::new("mcp-failed");
-    for (file, text) in FILES {
-        write(&home, file, text);
-    }
+    let home = written("mcp-failed");
     write(
         &home,
         "test/odd_test.bt",

@@ -248,11 +248,11 @@ impl Infer<'_, '_> {
             // A Character is an Integer when the program runs.
             PatternKind::Character(_) => return of.clone(),
             PatternKind::String(_) => Type::class("String"),
-            PatternKind::Symbol(name) => Type::symbol(name.clone()),
-            PatternKind::Nil => Type::nil(),
-            PatternKind::True => Type::class("True"),
-            PatternKind::False => Type::class("False"),
-            PatternKind::Typed { class, .. } => match self.pattern_class(&class.name.text) {
+            PatternKind::Symbol(_)
+            | PatternKind::Nil
+            | PatternKind::True
+            | PatternKind::False
+            | PatternKind::Typed { .. } => match self.whole(pattern) {
                 Some(of) => of,
                 None => return Type::dynamic(Reason::Name),
             },
@@ -266,6 +266,18 @@ impl Infer<'_, '_> {
         self.world.narrow(of, &wanted)
     }
 
+    /// The type of which a pattern takes every value.
+    fn whole(&self, pattern: &Pattern) -> Option<Type> {
+        match &pattern.kind {
+            PatternKind::Symbol(name) => Some(Type::symbol(name.clone())),
+            PatternKind::Nil => Some(Type::nil()),
+            PatternKind::True => Some(Type::class("True")),
+            PatternKind::False => Some(Type::class("False")),
+            PatternKind::Typed { class, .. } => self.pattern_class(&class.name.text),
+            _ => None,
+        }
+    }
+
     fn pattern_class(&self, name: &EcoString) -> Option<Type> {
         match name.as_str() {
             "Nil" => Some(Type::nil()),
@@ -275,17 +287,7 @@ impl Infer<'_, '_> {
 
     /// What a value may still be when an arm without a guard did not take it.
     fn left(&self, pattern: &Pattern, of: &Type) -> Type {
-        let removed = match &pattern.kind {
-            PatternKind::Symbol(name) => Type::symbol(name.clone()),
-            PatternKind::Nil => Type::nil(),
-            PatternKind::True => Type::class("True"),
-            PatternKind::False => Type::class("False"),
-            PatternKind::Typed { class, .. } => match self.pattern_class(&class.name.text) {
-                Some(of) => of,
-                None => return of.clone(),
-            },
-            _ => return of.clone(),
-        };
-        self.world.subtract(of, &removed)
+        self.whole(pattern)
+            .map_or_else(|| of.clone(), |removed| self.world.subtract(of, &removed))
     }
 }

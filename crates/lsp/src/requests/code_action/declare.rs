@@ -1,11 +1,11 @@
 //! A method that a class does not have: `lamp dim: 3` makes `dim: arg1 => self notImplemented`.
 
 use beamtalk_compiler::complete::{Lookup, Receiver};
-use beamtalk_syntax::ast::{ExpressionKind, Message};
+use beamtalk_syntax::ast::ExpressionKind;
 use beamtalk_syntax::span::Span;
-use beamtalk_syntax::walk;
 use serde_json::Value;
 
+use super::signature::message_with;
 use super::{Asked, action};
 use crate::analysis::find::{self, Inference};
 use crate::analysis::names::{self, Meaning};
@@ -70,21 +70,7 @@ fn method(selector: &str, arguments: &[String], receiver: &Receiver) -> String {
 
 /// Names for the parameters: those of the variables that are passed, else `arg1`.
 fn arguments(asked: &Asked<'_>, part: Span) -> Vec<String> {
-    let mut found: Option<&Message> = None;
-    for method in find::methods(&asked.view.file) {
-        for statement in &method.method.body {
-            walk::all(&statement.expression, &mut |node| {
-                if let Some(message) = node
-                    .kind
-                    .messages()
-                    .iter()
-                    .find(|message| message.parts.contains(&part))
-                {
-                    found = Some(message);
-                }
-            });
-        }
-    }
+    let found = message_with(&asked.view.file, part, |message| message.parts.contains(&part));
     let arguments = found.map_or(&[][..], |message| &message.arguments);
     let mut names: Vec<String> = Vec::new();
     for (number, argument) in arguments.iter().enumerate() {

@@ -194,6 +194,15 @@ pub(super) fn head_at(file: &File, part: Span) -> Option<&Head> {
 
 /// The message whose first part stands here.
 pub(super) fn message_at(file: &File, part: Span) -> Option<&Message> {
+    message_with(file, part, |message| message.parts.first() == Some(&part))
+}
+
+/// The message with this part that is wanted.
+pub(super) fn message_with(
+    file: &File,
+    part: Span,
+    is_wanted: impl Fn(&Message) -> bool,
+) -> Option<&Message> {
     let mut found = None;
     for method in find::methods(file) {
         let whole = method.method.span;
@@ -202,12 +211,7 @@ pub(super) fn message_at(file: &File, part: Span) -> Option<&Message> {
         }
         for statement in &method.method.body {
             walk::all(&statement.expression, &mut |node| {
-                if let Some(message) = node
-                    .kind
-                    .messages()
-                    .iter()
-                    .find(|one| one.parts.first() == Some(&part))
-                {
+                if let Some(message) = node.kind.messages().iter().find(|one| is_wanted(one)) {
                     found = Some(message);
                 }
             });

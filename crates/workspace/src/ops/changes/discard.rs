@@ -9,7 +9,7 @@ use beamtalk_wire::requests::Discard;
 use beamtalk_wire::{ErrorBody, ErrorKind};
 
 use super::take::adopt;
-use super::{Selection, disk_text, failed, key_of, shown, with_shadowed};
+use super::{Selection, close, disk_text, failed, key_of, shown, with_shadowed};
 use crate::changes::{Entry, Settled};
 use crate::workspace::Workspace;
 
@@ -45,16 +45,8 @@ pub(in crate::ops) async fn discard(
     for (file, entries) in selection.by_file() {
         let (waiting, pending): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(Entry::is_waiting);
         // Together with a definition go the earlier entries for it, lest one of them takes its place.
-        let waiting: Vec<u64> = with_shadowed(workspace, &waiting)
-            .iter()
-            .map(|entry| entry.seq)
-            .collect();
-        workspace
-            .changes
-            .borrow_mut()
-            .settle(&waiting, Settled::Discarded)
-            .map_err(failed)?;
-        seqs.extend(waiting);
+        let waiting = with_shadowed(workspace, &waiting);
+        seqs.extend(close(workspace, &waiting, Settled::Discarded)?);
         if pending.is_empty() {
             continue;
         }
@@ -110,11 +102,6 @@ async fn undo_without_file(
         crate::ops::put::put_back(workspace, entry, previous).await?;
         classes.push(entry.class.clone());
     }
-    let seqs: Vec<u64> = entries.iter().map(|entry| entry.seq).collect();
-    workspace
-        .changes
-        .borrow_mut()
-        .settle(&seqs, how)
-        .map_err(failed)?;
+    let seqs = close(workspace, entries, how)?;
     Ok((seqs, classes))
 }

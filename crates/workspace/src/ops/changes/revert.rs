@@ -8,7 +8,7 @@ use beamtalk_wire::answers::EntryAnswer;
 use beamtalk_wire::requests::Revert;
 use beamtalk_wire::{ErrorBody, ErrorKind, LoggedEntry};
 
-use super::{bases, disk_text, failed, key_of};
+use super::{bases, close, disk_text, failed, key_of};
 use crate::changes::{Entry, Kind, Settled, State};
 use crate::workspace::Workspace;
 
@@ -74,12 +74,7 @@ pub(in crate::ops) async fn revert(
             && one.overlaps(&entry)
             && (key_of(one) == key || entry.selector.is_none() || one.seq > entry.seq)
     });
-    let seqs: Vec<u64> = later.iter().map(|entry| entry.seq).collect();
-    workspace
-        .changes
-        .borrow_mut()
-        .settle(&seqs, Settled::Reverted)
-        .map_err(failed)?;
+    let seqs = close(workspace, &later, Settled::Reverted)?;
     if let Err(error) = crate::ops::put::put_back(workspace, &entry, previous).await {
         workspace
             .changes

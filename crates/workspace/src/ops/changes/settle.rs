@@ -7,7 +7,7 @@ use beamtalk_wire::requests::Settle;
 use beamtalk_wire::{ErrorBody, ErrorKind};
 
 use super::flush::told;
-use super::{check_shown, disk_text, failed, image_text, may_write, set_base, shown};
+use super::{check_shown, close, disk_text, failed, image_text, may_write, set_base, shown};
 use crate::changes::{ConflictReason, Settled, hash};
 use crate::compile::job::SourceText;
 use crate::ops::load::install_text;
@@ -74,12 +74,7 @@ pub(in crate::ops) async fn settle(
         });
     }
     set_base(workspace, &file, Some(text.to_owned()));
-    let seqs: Vec<u64> = entries.iter().map(|entry| entry.seq).collect();
-    workspace
-        .changes
-        .borrow_mut()
-        .settle(&seqs, Settled::Flushed)
-        .map_err(failed)?;
+    let seqs = close(workspace, &entries, Settled::Flushed)?;
     let kind = FileChange::Changed;
     told(workspace, &[FlushedFile { file, kind }]);
     Ok(DecideAnswer {
