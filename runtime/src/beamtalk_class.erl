@@ -8,7 +8,7 @@
 
 -export([load/2, load_all/1, load_compiled/1, load_forms/1, load_later/1, register_module/1, register_all/1]).
 -export([boot/1, write_image/2]).
--export([named/1, find/1, record/1, meta/1, exists/1, all/0, all/2, of_module/1, inherits/2,
+-export([named/1, find/1, record/1, meta/1, meta_of/1, exists/1, all/0, all/2, of_module/1, inherits/2,
          subclasses/1, all_subclasses/1, class_object/1, classes_of/1, with_descendants/1]).
 -export([remove_class/1, remove_method/3, restore_method/3, has_own/3, change/2, locked/1, recompute/1, reconstitute/1]).
 -export([is_library/1, register_record/1, without_texts/1]).
@@ -384,10 +384,13 @@ record(Name) ->
 -spec meta(name()) -> map().
 meta(Name) ->
     case record(Name) of
-        #{meta := Meta} -> Meta;
-        #{code := Code} -> Code:'__beamtalk_meta'();
-        none -> beamtalk_error:raise(class_not_found, Name, nil)
+        none -> beamtalk_error:raise(class_not_found, Name, nil);
+        Record -> meta_of(Record)
     end.
+
+-spec meta_of(map()) -> map().
+meta_of(#{meta := Meta}) -> Meta;
+meta_of(#{code := Code}) -> Code:'__beamtalk_meta'().
 
 -spec all() -> [name()].
 all() ->

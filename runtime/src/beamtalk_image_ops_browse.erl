@@ -35,12 +35,11 @@ protocols(Fields) ->
     {Side, Class} = beamtalk_reflect:target(Behaviour),
     Required = [{Protocol, beamtalk_protocol:required(Protocol)} || Protocol <- beamtalk_protocol:protocols_of(Class)],
     Disk = on_disk(Class),
-    Grouped = lists:foldl(fun(Selector, Groups) ->
-                                  Info = beamtalk_reflect:method_info(Behaviour, Selector),
+    Grouped = lists:foldl(fun({Selector, Info, _}, Groups) ->
                                   Row = selector_row({Class, Side, Selector}, Info, Disk),
                                   Name = protocol({Side, Selector}, Info, Required),
                                   maps:update_with(Name, fun(Rows) -> [Row | Rows] end, [Row], Groups)
-                          end, #{}, lists:reverse(beamtalk_reflect:own_selectors(Behaviour))),
+                          end, #{}, lists:reverse(beamtalk_reflect:own_methods(Behaviour))),
     #{protocols => [#{name => Name, selectors => Rows} || {Name, Rows} <- lists:sort(maps:to_list(Grouped))]}.
 
 protocol(Signature, Info, Required) ->
@@ -130,15 +129,11 @@ class(Fields) ->
     #{kind := Kind} = Meta = beamtalk_class:meta(Class),
     #{definition => definition(Meta), comment => beamtalk_reflect:class_doc(beamtalk_class:named(Class)),
       superclass => Super, package => Package, source_file => File, line => maps:get(line, Record, nil), kind => Kind,
-      methods => [method_text({Side, Behaviour}, Selector, beamtalk_reflect:method_info(Behaviour, Selector))
+      methods => [#{selector => Selector, side => Side, source => maps:get(source, Info, nil), doc => Doc,
+                    source_status => source_status(Info), line => maps:get(line, Info, nil)}
                   || {Side, Behaviour} <- [{instance, beamtalk_class:named(Class)},
                                            {class, beamtalk_reflect:metaclass(Class)}],
-                     Selector <- beamtalk_reflect:own_selectors(Behaviour)]}.
-
-method_text({Side, Behaviour}, Selector, Info) ->
-    #{selector => Selector, side => Side, source => maps:get(source, Info, nil),
-      doc => beamtalk_reflect:method_doc(Behaviour, Selector), source_status => source_status(Info),
-      line => maps:get(line, Info, nil)}.
+                     {Selector, Info, Doc} <- beamtalk_reflect:own_methods(Behaviour)]}.
 
 slot(#{name := Name, type := Type, default := Default}) -> #{name => Name, type => Type, default => Default}.
 
@@ -274,10 +269,8 @@ class_differs(Class) ->
             #{removed := Removed} = beamtalk_class:record(Class),
             lists:any(fun(Method) -> is_still_there(Class, Method, Disk) end, Removed) orelse
                 lists:any(fun(Behaviour) ->
-                                  lists:any(fun(Selector) ->
-                                                    Info = beamtalk_reflect:method_info(Behaviour, Selector),
-                                                    method_differs(Info, Disk)
-                                            end, beamtalk_reflect:own_selectors(Behaviour))
+                                  lists:any(fun({_, Info, _}) -> method_differs(Info, Disk) end,
+                                            beamtalk_reflect:own_methods(Behaviour))
                           end, [beamtalk_class:named(Class), beamtalk_reflect:metaclass(Class)])
     end.
 

@@ -144,7 +144,7 @@ implementors(Selector) ->
 sites(Kinds, Wanted) ->
     [site(Class, Side, Method, place(Info, Line))
      || Class <- beamtalk_class:all(), {Side, Behaviour} <- sides(Class),
-        Method <- beamtalk_reflect:own_selectors(Behaviour), Info <- [beamtalk_reflect:method_info(Behaviour, Method)],
+        {Method, Info, _} <- beamtalk_reflect:own_methods(Behaviour),
         {Kind, Name, Line} <- maps:get(sites, Info, []), Name =:= Wanted, lists:member(Kind, Kinds)].
 
 place(#{line := Start}, Line) when is_integer(Start) -> Start + Line - 1;

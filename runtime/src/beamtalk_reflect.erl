@@ -4,7 +4,7 @@
 -module(beamtalk_reflect).
 
 -export([target/1, superclass/1, ancestors/1, own_selectors/1, all_selectors/1, definer/2,
-         method/2, method_info/2, method_doc/2, class_doc/1, set_class_doc/2, set_method_doc/3, is_behaviour/1,
+         method/2, method_info/2, own_methods/1, method_doc/2, class_doc/1, set_class_doc/2, set_method_doc/3, is_behaviour/1,
          metaclass/1]).
 
 -type behaviour() :: {beamtalk_object, atom(), module(), atom()}.
@@ -87,12 +87,12 @@ method(Behaviour, Selector) ->
     case definer(Behaviour, Selector) of
         nil -> nil;
         Definer ->
-            Info = method_info(Definer, Selector),
+            [{_, Info, Doc}] = methods(Definer, [Selector]),
             {_, Name} = target(Definer),
             #{'$beamtalk_class' => 'CompiledMethod',
               selector => Selector,
               source => source_from_head(Info),
-              doc => doc_of(Definer, Selector, Info),
+              doc => Doc,
               argumentCount => maps:get(arity, Info, 0),
               '__owner' => Name}
     end.
@@ -109,23 +109,37 @@ source_from_head(Info) ->
 %% replacement, the body's method or an extension.
 -spec method_info(behaviour(), atom()) -> map().
 method_info(Behaviour, Selector) ->
+    [{_, Info, _}] = methods(Behaviour, [Selector]),
+    Info.
+
+%% The same of all its methods in their order, each with its documentation. What is known of a class is copied once, not for
+%% each of them.
+-spec own_methods(behaviour()) -> [{atom(), map(), binary() | nil}].
+own_methods(Behaviour) ->
+    methods(Behaviour, own_selectors(Behaviour)).
+
+methods(Behaviour, Selectors) ->
     {Side, Name} = target(Behaviour),
-    #{patches := Patches, removed := Removed} = record(Name),
-    case Patches of
-        #{{Side, Selector} := {_, _, Info}} -> Info;
-        _ ->
-            Key = case Side of
-                instance -> method_info;
-                class -> class_method_info
-            end,
-            case beamtalk_class:meta(Name) of
-                #{Key := #{Selector := Info}} ->
-                    case lists:member({Side, Selector}, Removed) of
-                        false -> Info;
-                        true -> extension_info(Name, Side, Selector)
-                    end;
-                _ -> extension_info(Name, Side, Selector)
-            end
+    Record = record(Name),
+    Known = case Side of
+        instance -> method_info;
+        class -> class_method_info
+    end,
+    Infos = maps:get(Known, beamtalk_class:meta_of(Record), #{}),
+    [begin
+         Info = method_info(Record, {Name, Side, Selector}, Infos),
+         {Selector, Info, doc_of(Record, Side, Selector, Info)}
+     end || Selector <- Selectors].
+
+method_info(#{patches := Patches, removed := Removed}, {Name, Side, Selector}, Infos) ->
+    case {Patches, Infos} of
+        {#{{Side, Selector} := {_, _, Info}}, _} -> Info;
+        {_, #{Selector := Info}} ->
+            case lists:member({Side, Selector}, Removed) of
+                false -> Info;
+                true -> extension_info(Name, Side, Selector)
+            end;
+        _ -> extension_info(Name, Side, Selector)
     end.
 
 extension_info(Name, Side, Selector) ->
@@ -134,19 +148,17 @@ extension_info(Name, Side, Selector) ->
         [] -> #{}
     end.
 
-doc_of(Behaviour, Selector, Info) ->
-    {Side, Name} = target(Behaviour),
-    case record(Name) of
-        #{docs := #{{Side, Selector} := Doc}} -> Doc;
-        _ -> maps:get(doc, Info, nil)
-    end.
+doc_of(#{docs := Docs}, Side, Selector, _) when is_map_key({Side, Selector}, Docs) -> map_get({Side, Selector}, Docs);
+doc_of(_, _, _, Info) -> maps:get(doc, Info, nil).
 
 %% Documentation of a method, `nil' when there is none or no such method.
 -spec method_doc(behaviour(), atom()) -> binary() | nil.
 method_doc(Behaviour, Selector) ->
     case definer(Behaviour, Selector) of
         nil -> nil;
-        Definer -> doc_of(Definer, Selector, method_info(Definer, Selector))
+        Definer ->
+            [{_, _, Doc}] = methods(Definer, [Selector]),
+            Doc
     end.
 
 -spec class_doc(behaviour()) -> binary() | nil.

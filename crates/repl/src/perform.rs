@@ -282,7 +282,12 @@ impl Session {
             .map(|entry| entry.seq)
             .collect();
         if numbers.is_empty() {
-            self.screen.show(&Rendered::out("Nothing differs from disk"))?;
+            let none = if class.is_empty() {
+                "Nothing differs from disk".to_owned()
+            } else {
+                format!("No changes of {class}")
+            };
+            self.screen.show(&Rendered::out(none))?;
         }
         let shown = |seqs: &[u64]| seqs.iter().any(|seq| numbers.contains(seq));
         let conflicts = changes.conflicts.iter().filter(|conflict| shown(&conflict.seqs));
