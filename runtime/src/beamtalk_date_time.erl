@@ -1,7 +1,7 @@
 %% Primitives of DateTime: wall-clock fields and a fixed offset from UTC.
 -module(beamtalk_date_time).
 
--export(['class new:'/2, 'class new'/1, 'class now'/1, 'class monotonicNow'/1,
+-export(['class new:'/2, 'class now'/1, 'class monotonicNow'/1,
          'class year:month:day:'/4, 'class year:month:day:hour:minute:second:'/7,
          'class year:month:day:hour:minute:second:offsetMinutes:'/8, 'class fromTimestamp:'/2,
          'class fromString:'/2, 'class parse:format:'/3]).
@@ -18,10 +18,6 @@
                        time := calendar:time(), offset := integer()}.
 
 %%% Class side
-
--spec 'class new'(term()) -> no_return().
-'class new'(_Class) ->
-    beamtalk_error:raise(instantiation_error, ?CLASS, new, <<"Use DateTime now or year:month:day:">>).
 
 -spec 'class new:'(term(), term()) -> no_return().
 'class new:'(_Class, _) ->
