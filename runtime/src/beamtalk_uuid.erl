@@ -3,7 +3,7 @@
 
 -export(['class new:'/2, 'class v4'/1, 'class v7'/1, 'class fromString:'/2,
          'class isValid:'/2]).
--export([asString/1, asBinary/1, version/1, printString/1, '<'/2, '>'/2, '<='/2, '>='/2]).
+-export([asString/1, asBinary/1, printString/1, '<'/2, '>'/2, '<='/2, '>='/2]).
 
 -define(CLASS, 'Uuid').
 
@@ -56,10 +56,6 @@ asString(#{bytes := Bytes}) ->
 -spec asBinary(uuid()) -> binary().
 asBinary(#{bytes := Bytes}) ->
     Bytes.
-
--spec version(uuid()) -> 0..15.
-version(#{bytes := <<_:48, Version:4, _:76>>}) ->
-    Version.
 
 -spec printString(uuid()) -> binary().
 printString(Self) ->
