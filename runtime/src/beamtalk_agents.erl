@@ -1,7 +1,7 @@
 %% Primitives of Agents, Agent and AgentMessage: questions to the daemon, which is a client of the agents' file tree.
 -module(beamtalk_agents).
 
--export([no_instances/1, is_running/1, new_in/3, new_in_options/4, all/1, at/2, backends/1, user_inbox/1]).
+-export([is_running/1, new_in/3, new_in_options/4, all/1, at/2, backends/1, user_inbox/1]).
 -export([state/1, alias/1, cwd/1, backend/1, pid/1, context/1, output/1, last_answer/1, screen/1]).
 -export([set_alias/2, set_context/2, set_role/2, prompt/2, prompt_timeout/3, send/2, queue/2]).
 -export([stop/1, restart/1, interrupt/1, kill/1, mail/4, inbox/1, complete/1]).
@@ -10,10 +10,6 @@
 -define(TURN, 120000).
 
 %%% Agents
-
--spec no_instances(term()) -> no_return().
-no_instances(_Class) ->
-    beamtalk_error:raise(instantiation_error, 'Agents', new, <<"Make an agent with: Agents new: backend in: directory">>).
 
 -spec is_running(term()) -> boolean().
 is_running(_Class) ->

@@ -5,9 +5,8 @@
 
 -export(['class serialize:'/2, 'class deserialize:'/2, 'class deserializeWithUsed:'/2,
          'class fromIolist:'/2, 'class fromBytes:'/2, 'class fromBase64:'/2,
-         'class fromBase64Url:'/2, 'class fromHex:'/2, size/1, 'do:'/2, 'at:'/2, first/1, last/1,
-         'byteAt:'/2, 'part:size:'/3, 'concat:'/2, toBytes/1, asString/1, asBase64/1,
-         asBase64Url/1, asHex/1]).
+         'class fromBase64Url:'/2, 'class fromHex:'/2, 'do:'/2, 'at:'/2, first/1, last/1,
+         'byteAt:'/2, 'part:size:'/3, 'concat:'/2, toBytes/1, asString/1, asBase64/1, asHex/1]).
 -export([elements/1, class_name/1, is_utf8/1, parse_error/4]).
 
 %%% Class side
@@ -100,10 +99,6 @@ parse_error(Selector, Message, Text, Class) ->
 
 %%% Instance side
 
--spec size(binary()) -> non_neg_integer().
-size(Self) ->
-    byte_size(Self).
-
 -spec 'do:'(binary(), term()) -> nil.
 'do:'(Self, Block) ->
     beamtalk_argument:block(Block, 1, 'Binary', 'do:'),
@@ -169,14 +164,6 @@ asString(Self) ->
 -spec asBase64(binary()) -> binary().
 asBase64(Self) ->
     base64:encode(Self).
-
--spec asBase64Url(binary()) -> binary().
-asBase64Url(Self) ->
-    << <<(to_url_digit(C))>> || <<C>> <= base64:encode(Self) >>.
-
-to_url_digit($+) -> $-;
-to_url_digit($/) -> $_;
-to_url_digit(C) -> C.
 
 from_url_digit($-) -> $+;
 from_url_digit($_) -> $/;

@@ -2,7 +2,7 @@
 -module(beamtalk_block).
 
 -export([value/1, 'value:'/2, 'value:value:'/3, 'value:value:value:'/4, 'valueWithArguments:'/2]).
--export([arity/1, 'whileTrue:'/2, 'whileFalse:'/2, repeat/1, printString/1, asString/1]).
+-export([arity/1, 'whileTrue:'/2, 'whileFalse:'/2, repeat/1]).
 -export([on_do/3, ensure/2, call/2, idle/1, 'on:do:'/3, 'ensure:'/2]).
 
 -spec value(fun()) -> term().
@@ -26,12 +26,6 @@ value(Block) -> Block().
 arity(Block) ->
     {arity, Arity} = erlang:fun_info(Block, arity),
     Arity.
-
--spec printString(fun()) -> binary().
-printString(_) -> <<"Block">>.
-
--spec asString(fun()) -> binary().
-asString(_) -> <<"Block">>.
 
 %% Evaluate an argument of a control-flow message: a block gets the arguments
 %% it can take, anything else is sent `value'.

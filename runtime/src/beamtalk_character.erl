@@ -1,7 +1,7 @@
 %% Primitives of Character: a Unicode scalar value, an Integer at run time.
 -module(beamtalk_character).
 
--export(['class value:'/2, asString/1, printString/1, codepoint/1, uppercase/1, lowercase/1,
+-export(['class value:'/2, asString/1, printString/1, uppercase/1, lowercase/1,
          'respondsTo:'/2, 'perform:'/2, 'perform:withArguments:'/3, 'isKindOf:'/2]).
 
 -spec 'class value:'(term(), term()) -> char().
@@ -10,10 +10,6 @@
         true -> Codepoint;
         false -> beamtalk_argument:fail('Character', 'value:', <<"Expected a Unicode scalar value">>)
     end.
-
--spec codepoint(integer()) -> integer().
-codepoint(Self) ->
-    Self.
 
 -spec asString(integer()) -> binary().
 asString(Self) ->

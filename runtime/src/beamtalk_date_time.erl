@@ -1,12 +1,12 @@
 %% Primitives of DateTime: wall-clock fields and a fixed offset from UTC.
 -module(beamtalk_date_time).
 
--export(['class new:'/2, 'class new'/1, 'class now'/1, 'class monotonicNow'/1,
+-export(['class new:'/2, 'class monotonicNow'/1,
          'class year:month:day:'/4, 'class year:month:day:hour:minute:second:'/7,
          'class year:month:day:hour:minute:second:offsetMinutes:'/8, 'class fromTimestamp:'/2,
          'class fromString:'/2, 'class parse:format:'/3]).
 -export([year/1, month/1, day/1, hour/1, minute/1, second/1, offsetMinutes/1, asTimestamp/1,
-         asString/1, printString/1, toUtc/1, 'toOffset:'/2, 'format:'/2, 'addSeconds:'/2,
+         asString/1, toUtc/1, 'toOffset:'/2, 'format:'/2, 'addSeconds:'/2,
          'addDays:'/2, 'addDuration:'/2, 'diffSeconds:'/2, '-'/2, '<'/2, '>'/2, '<='/2, '>='/2,
          'sameInstant:'/2, 'differentInstant:'/2]).
 -export([from_timestamp/1]).
@@ -19,18 +19,10 @@
 
 %%% Class side
 
--spec 'class new'(term()) -> no_return().
-'class new'(_Class) ->
-    beamtalk_error:raise(instantiation_error, ?CLASS, new, <<"Use DateTime now or year:month:day:">>).
-
 -spec 'class new:'(term(), term()) -> no_return().
 'class new:'(_Class, _) ->
     Message = <<"use DateTime year:month:day: instead of new:">>,
     beamtalk_error:raise(user_error, ?CLASS, 'new:', Message, nil, #{}).
-
--spec 'class now'(term()) -> date_time().
-'class now'(_Class) ->
-    from_timestamp(erlang:system_time(second)).
 
 -spec 'class monotonicNow'(term()) -> integer().
 'class monotonicNow'(_Class) ->
@@ -227,10 +219,6 @@ offset_text(0) ->
 offset_text(Offset) ->
     Sign = case Offset < 0 of true -> "-"; false -> "+" end,
     iolist_to_binary([Sign, padded(abs(Offset) div 60, 2), ":", padded(abs(Offset) rem 60, 2)]).
-
--spec printString(date_time()) -> binary().
-printString(Self) ->
-    <<"DateTime(", (asString(Self))/binary, ")">>.
 
 -spec toUtc(date_time()) -> date_time().
 toUtc(Self) ->

@@ -3,7 +3,7 @@
 
 -export(['class new'/1, 'class new:'/2, size/1, keys/1, values/1, 'at:'/2, 'at:ifAbsent:'/3,
          'at:put:'/3, 'includesKey:'/2, 'includes:'/2, 'removeKey:'/2, 'merge:'/2, 'do:'/2,
-         'doWithKey:'/2, 'keysAndValuesDo:'/2, 'collect:'/2, 'select:'/2, 'reject:'/2, stream/1]).
+         'doWithKey:'/2, 'keysAndValuesDo:'/2, 'collect:'/2, 'select:'/2, 'reject:'/2]).
 
 -spec 'class new'(term()) -> map().
 'class new'(_Class) ->
@@ -102,7 +102,3 @@ filter(Self, Block, Wanted, Selector) ->
                    beamtalk_argument:boolean(Block(Value), 'Dictionary', Selector) =:= Wanted
            end,
     maps:filter(Keep, Self).
-
--spec stream(map()) -> no_return().
-stream(_Self) ->
-    beamtalk_argument:fail('Dictionary', stream, <<"Stream over keys or values instead">>).

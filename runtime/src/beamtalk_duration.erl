@@ -1,7 +1,7 @@
 %% Primitives of Duration: whole milliseconds, maybe negative.
 -module(beamtalk_duration).
 
--export(['class new:'/2, 'class new'/1, 'class milliseconds:'/2, 'class seconds:'/2,
+-export(['class new:'/2, 'class milliseconds:'/2, 'class seconds:'/2,
          'class minutes:'/2, 'class hours:'/2, 'class days:'/2, 'class fromString:'/2]).
 -export([asMilliseconds/1, asString/1, printString/1, '+'/2, '-'/2, '*'/2, '<'/2, '>'/2, '<='/2, '>='/2]).
 -export([make/1]).
@@ -19,10 +19,6 @@ make(Ms) ->
     #{'$beamtalk_class' => ?CLASS, ms => Ms}.
 
 %%% Class side
-
--spec 'class new'(term()) -> no_return().
-'class new'(_Class) ->
-    beamtalk_error:raise(instantiation_error, ?CLASS, new, <<"Use Duration seconds: and kin">>).
 
 -spec 'class new:'(term(), term()) -> no_return().
 'class new:'(_Class, _) ->

@@ -2,7 +2,7 @@
 %% predicates of codepoints.
 -module(beamtalk_integer).
 
--export(['timesRepeat:'/2, 'to:do:'/3, 'to:by:do:'/4, 'to:'/2, 'to:by:'/3, asFloat/1, 'gcd:'/2,
+-export(['timesRepeat:'/2, 'to:do:'/3, 'to:by:do:'/4, 'to:'/2, 'to:by:'/3, 'gcd:'/2,
          'lcm:'/2, isLetter/1, isDigit/1, isUppercase/1, isLowercase/1, isWhitespace/1]).
 -export([is_scalar/1]).
 
@@ -63,11 +63,6 @@ down(_, _, _, _) ->
         _ ->
             beamtalk_interval:make(Self, Stop, Step)
     end.
-
-%% Multiplying gives `badarith' beyond the range of Float, where `float/1' gives `badarg'.
--spec asFloat(integer()) -> float().
-asFloat(Self) ->
-    Self * 1.0.
 
 -spec 'gcd:'(integer(), term()) -> non_neg_integer().
 'gcd:'(Self, Other) ->

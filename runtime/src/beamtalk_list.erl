@@ -1,7 +1,7 @@
 %% Primitives of List: the Erlang list.
 -module(beamtalk_list).
 
--export([first/1, last/1, rest/1, 'at:'/2, 'includes:'/2, size/1, isEmpty/1, 'do:'/2,
+-export([first/1, last/1, 'at:'/2, 'includes:'/2, size/1, isEmpty/1, 'do:'/2,
          'collect:'/2, 'select:'/2, 'reject:'/2, 'inject:into:'/3, 'count:'/2, 'anySatisfy:'/2,
          'allSatisfy:'/2, sort/1, 'sort:'/2, reversed/1, unique/1, 'indexOf:'/2, 'take:'/2,
          'drop:'/2, 'takeWhile:'/2, 'dropWhile:'/2, 'from:to:'/3, flatten/1, 'flatMap:'/2,
@@ -27,10 +27,6 @@ first([]) -> empty(first).
 -spec last(list()) -> term().
 last([]) -> empty(last);
 last(Self) -> lists:last(Self).
-
--spec rest(list()) -> list().
-rest([_ | Rest]) -> Rest;
-rest([]) -> [].
 
 -spec 'at:'(list(), term()) -> term().
 'at:'(Self, Index) when is_integer(Index) ->

@@ -1,7 +1,7 @@
 %% Primitives of Loop, LoopProcess, LoopState and LoopRun: questions to the daemon, which hosts the loop.
 -module(beamtalk_loop).
 
--export([no_instances/1, 'class isRunning'/1, 'class processes'/1, 'class process:'/2, 'class workflows'/1, 'class events'/1]).
+-export(['class isRunning'/1, 'class processes'/1, 'class process:'/2, 'class workflows'/1, 'class events'/1]).
 -export(['class run:'/2, 'class run:changed:'/3, 'class state'/1, 'class post:to:'/3, 'class status'/1]).
 -export(['class graph'/1, 'class stop'/1]).
 -export([process_field/2, process_state/1, process_pid/1, process_uptime/1, process_restarts/1, process_last_exit/1]).
@@ -13,10 +13,6 @@
 -define(LINES, 1000).
 
 %%% Loop
-
--spec no_instances(term()) -> no_return().
-no_instances(_Class) ->
-    beamtalk_error:raise(instantiation_error, 'Loop', new, <<"A workspace has one loop: the class Loop itself">>).
 
 -spec 'class isRunning'(term()) -> boolean().
 'class isRunning'(_Class) ->

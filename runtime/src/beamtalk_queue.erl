@@ -1,17 +1,13 @@
 %% Primitives of Queue: Erlang's functional queue.
 -module(beamtalk_queue).
 
--export(['class new'/1, 'class new:'/2, 'enqueue:'/2, dequeue/1, peek/1, isEmpty/1, size/1]).
+-export(['class new'/1, 'enqueue:'/2, dequeue/1, peek/1, isEmpty/1, size/1]).
 
 -type queue() :: #{'$beamtalk_class' := 'Queue', '__items' := queue:queue()}.
 
 -spec 'class new'(term()) -> queue().
 'class new'(_Class) ->
     #{'$beamtalk_class' => 'Queue', '__items' => queue:new()}.
-
--spec 'class new:'(term(), term()) -> no_return().
-'class new:'(_Class, _) ->
-    beamtalk_error:raise(instantiation_error, 'Queue', 'new:', <<"Use Queue new and enqueue:">>).
 
 -spec 'enqueue:'(queue(), term()) -> queue().
 'enqueue:'(#{'__items' := Items} = Self, Element) ->

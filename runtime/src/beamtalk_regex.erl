@@ -3,17 +3,13 @@
 %% Patterns are compiled in Unicode mode, so `.' and classes match codepoints.
 -module(beamtalk_regex).
 
--export(['class new:'/2, 'class new'/1, 'class from:'/2, 'class from:options:'/3, source/1,
+-export(['class new:'/2, 'class from:'/2, 'class from:options:'/3, source/1,
          printString/1]).
 -export(['matchesRegex:'/2, 'matchesRegex:options:'/3, 'firstMatch:'/2, 'allMatches:'/2,
          'replaceRegex:with:'/3, 'replaceAllRegex:with:'/3, 'splitRegex:'/2]).
 
 -type regex() :: #{'$beamtalk_class' := 'Regex', source := binary(), options := [atom()],
                    compiled := term()}.
-
--spec 'class new'(term()) -> no_return().
-'class new'(_Class) ->
-    beamtalk_error:raise(instantiation_error, 'Regex', new, <<"Use Regex from: instead">>).
 
 -spec 'class new:'(term(), term()) -> no_return().
 'class new:'(_Class, _) ->

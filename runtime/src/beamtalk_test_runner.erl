@@ -1,7 +1,7 @@
 %% TestRunner and TestResult: tests run from within a program.
 -module(beamtalk_test_runner).
 
--export([run_all/1, run_all/2, run/2, run/3, class_run_all/1, class_run/2]).
+-export([run_all/2, run/2, run/3, class_run_all/1, class_run/2]).
 -export([test_classes/0, outcomes/3]).
 -export([passed/1, failed/1, skipped/1, total/1, duration/1, failures/1, summary/1, print/1]).
 
@@ -11,10 +11,6 @@
 -define(TIMEOUT, 60000).
 
 %%% TestRunner
-
--spec run_all(term()) -> result().
-run_all(Self) ->
-    run_all(Self, 1).
 
 -spec run_all(term(), term()) -> result().
 run_all(_Self, Jobs) when is_integer(Jobs), Jobs >= 0 ->

@@ -4,8 +4,7 @@
 %% run, so `cancel' and `isActive' are answered at once, also from the block.
 -module(beamtalk_timer).
 
--export(['class after:do:'/3, 'class every:do:'/3, 'class sleep:'/2, cancel/1, isActive/1,
-         printString/1]).
+-export(['class after:do:'/3, 'class every:do:'/3, 'class sleep:'/2, cancel/1, isActive/1]).
 
 -include_lib("kernel/include/logger.hrl").
 
@@ -43,13 +42,6 @@ cancel(Self) ->
 -spec isActive(timer()) -> boolean().
 isActive(Self) ->
     ask(Self, is_active).
-
--spec printString(timer()) -> binary().
-printString(Self) ->
-    case isActive(Self) of
-        true -> <<"Timer(active)">>;
-        false -> <<"Timer(inactive)">>
-    end.
 
 ask(#{pid := Pid}, Question) ->
     Monitor = monitor(process, Pid),

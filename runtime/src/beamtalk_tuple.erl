@@ -1,8 +1,8 @@
 %% Primitives of Tuple: the Erlang tuple.
 -module(beamtalk_tuple).
 
--export(['class withAll:'/2, 'class new:'/2, 'class new'/1, size/1, 'at:'/2, 'do:'/2, isOk/1,
-         isError/1, unwrap/1, 'unwrapOr:'/2, 'unwrapOrElse:'/2, atRandom/1]).
+-export(['class withAll:'/2, 'class new:'/2, 'class new'/1, size/1, 'at:'/2, 'do:'/2, unwrap/1,
+         'unwrapOrElse:'/2, atRandom/1]).
 
 -spec 'class new'(term()) -> {}.
 'class new'(_Class) ->
@@ -36,24 +36,12 @@ size(Self) ->
     lists:foreach(Block, tuple_to_list(Self)),
     nil.
 
--spec isOk(tuple()) -> boolean().
-isOk({ok, _}) -> true;
-isOk(_) -> false.
-
--spec isError(tuple()) -> boolean().
-isError({error, _}) -> true;
-isError(_) -> false.
-
 -spec unwrap(tuple()) -> term().
 unwrap({ok, Value}) ->
     Value;
 unwrap(Self) ->
     Message = iolist_to_binary(["unwrap called on ", beamtalk_display:print(Self)]),
     beamtalk_error:raise(user_error, 'Tuple', unwrap, Message, nil, #{}).
-
--spec 'unwrapOr:'(tuple(), term()) -> term().
-'unwrapOr:'({ok, Value}, _) -> Value;
-'unwrapOr:'(_, Default) -> Default.
 
 -spec 'unwrapOrElse:'(tuple(), term()) -> term().
 'unwrapOrElse:'(Self, Block) ->

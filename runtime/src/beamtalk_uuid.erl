@@ -1,17 +1,13 @@
 %% Primitives of Uuid: sixteen bytes (RFC 9562).
 -module(beamtalk_uuid).
 
--export(['class new:'/2, 'class new'/1, 'class v4'/1, 'class v7'/1, 'class fromString:'/2,
+-export(['class new:'/2, 'class v4'/1, 'class v7'/1, 'class fromString:'/2,
          'class isValid:'/2]).
--export([asString/1, asBinary/1, version/1, printString/1, '<'/2, '>'/2, '<='/2, '>='/2]).
+-export([asString/1, asBinary/1, printString/1, '<'/2, '>'/2, '<='/2, '>='/2]).
 
 -define(CLASS, 'Uuid').
 
 -type uuid() :: #{'$beamtalk_class' := 'Uuid', bytes := <<_:128>>}.
-
--spec 'class new'(term()) -> no_return().
-'class new'(_Class) ->
-    beamtalk_error:raise(instantiation_error, ?CLASS, new, <<"Use Uuid v4, v7 or fromString:">>).
 
 -spec 'class new:'(term(), term()) -> no_return().
 'class new:'(_Class, _) ->
@@ -60,10 +56,6 @@ asString(#{bytes := Bytes}) ->
 -spec asBinary(uuid()) -> binary().
 asBinary(#{bytes := Bytes}) ->
     Bytes.
-
--spec version(uuid()) -> 0..15.
-version(#{bytes := <<_:48, Version:4, _:76>>}) ->
-    Version.
 
 -spec printString(uuid()) -> binary().
 printString(Self) ->
