@@ -366,3 +366,45 @@ fn an_export_of_traces_is_a_new_file() {
         assert_eq!(exported["count"], 0);
     });
 }
+
+/// Files are compared with what the image has, not with what was loaded from them last.
+#[test]
+fn a_file_put_back_to_what_it_was_before_a_flush_is_loaded() {
+    let home = Home::new("putback");
+    orbit(&home);
+    home.start(&[]);
+    block_on(async {
+        let connection = home.connect().await;
+        let source = home.project().join("src/alone.bt");
+        let before = std::fs::read_to_string(&source).expect("a file");
+        let save = json!({"class": "Alone", "selector": "four", "side": "class", "source": "four => 5"});
+        request(&connection, "save-method", save).await;
+        request(&connection, "flush", json!({})).await;
+        assert_eq!(eval(&connection, "Alone four").await["value"], 5);
+        write(&home, "src/alone.bt", &before);
+        let synced = request(&connection, "load-project", json!({})).await;
+        assert_eq!(synced["summary"], "Reloaded 1 of 4 files (3 unchanged)");
+        assert_eq!(eval(&connection, "Alone four").await["value"], 4);
+        let synced = request(&connection, "load-project", json!({})).await;
+        assert_eq!(synced["summary"], "Reloaded 0 of 4 files (4 unchanged)");
+        // The same after it was loaded by itself in between, and after its class was removed.
+        write(&home, "src/alone.bt", &before.replace('4', "6"));
+        request(&connection, "reload", json!({"class": "Alone"})).await;
+        write(&home, "src/alone.bt", &before);
+        request(&connection, "load-project", json!({})).await;
+        assert_eq!(eval(&connection, "Alone four").await["value"], 4);
+        request(&connection, "remove-class", json!({"class": "Alone"})).await;
+        request(&connection, "flush", json!({"confirm_destructive": true})).await;
+        assert!(!source.exists());
+        request(&connection, "load-project", json!({})).await;
+        write(&home, "src/alone.bt", &before);
+        request(&connection, "load-project", json!({})).await;
+        assert_eq!(eval(&connection, "Alone four").await["value"], 4);
+        // At once, without a sync in which the file was missing.
+        request(&connection, "remove-class", json!({"class": "Alone"})).await;
+        request(&connection, "flush", json!({"confirm_destructive": true})).await;
+        write(&home, "src/alone.bt", &before);
+        request(&connection, "load-project", json!({})).await;
+        assert_eq!(eval(&connection, "Alone four").await["value"], 4);
+    });
+}

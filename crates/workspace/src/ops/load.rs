@@ -191,6 +191,20 @@ pub(super) async fn load_files(
     Ok(answer)
 }
 
+/// Pending changes that are in no file of the project, of classes that a text defines.
+pub(super) fn changed_outside(workspace: &Workspace, text: &SourceText) -> Vec<Entry> {
+    let log = workspace.changes.borrow();
+    // Most texts need not be read for this.
+    let mut found = log.select(|entry| {
+        entry.is_pending() && entry.source_file.is_none() && text.text.contains(&entry.class)
+    });
+    if !found.is_empty() {
+        let outline = Outline::of_file(&text.text);
+        found.retain(|entry| outline.class(&entry.class).is_some());
+    }
+    found
+}
+
 /// A class that has pending changes is not replaced by the class of that name in another file.
 fn keep_pending(workspace: &Workspace, text: &SourceText) -> Result<(), ErrorBody> {
     let file = super::changes::project_file(workspace, text);
