@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 
 use super::changes::project_file;
 use super::load::{
-    Notes, Unit, changed_outside, follow_moved, install_text, load_error, load_files, load_units,
-    loaded, merge, not_merged, path_term, sources_below,
+    Notes, Unit, changed_outside, follow_moved, install_text, keep_namesakes, load_error, load_files,
+    load_units, loaded, merge, not_loaded, not_merged, path_term, sources_below,
 };
 use crate::compile::Known;
 use crate::compile::job::SourceText;
@@ -76,7 +76,29 @@ pub(crate) async fn load_image(
     let mut hashes = Vec::new();
     let mut notes = Notes::default();
     let mut merged = Vec::new();
-    let sources = &image.sources;
+    let mut kept = BTreeSet::new();
+    let mut errors: Vec<LoadError> = image.errors.iter().cloned().map(load_error).collect();
+    for text in &image.sources {
+        let is_loaded = image_has(workspace, text);
+        if let (false, Err(error)) = (is_loaded, keep_namesakes(workspace, text)) {
+            kept.insert(text.module.as_str());
+            notes.left.push(text.path.clone());
+            errors.push(not_loaded(text.path.clone(), error));
+        }
+    }
+    let rest: Vec<SourceText>;
+    let sources = if kept.is_empty() {
+        &image.sources
+    } else {
+        let is_kept = |text: &&SourceText| kept.contains(text.module.as_str());
+        rest = image
+            .sources
+            .iter()
+            .filter(|text| !is_kept(text))
+            .cloned()
+            .collect();
+        &rest
+    };
     let by_module: BTreeMap<&str, &SourceText> =
         sources.iter().map(|text| (text.module.as_str(), text)).collect();
     let left = follow_moved(workspace, sources)?;
@@ -97,6 +119,9 @@ pub(crate) async fn load_image(
             Some(text.module.as_str()) == name
                 && (merged.is_none() || known.file(text.package.as_deref(), &text.path).is_some())
         };
+        if name.is_some_and(|name| kept.contains(name)) {
+            continue;
+        }
         let is_merged = merged.iter().any(|(text, merged)| is_left(text, merged.as_ref()));
         let bytes = std::fs::read(module).map_err(|cause| {
             ErrorBody::new(ErrorKind::ReadError, format!("{}: {cause}", module.display()))
@@ -114,9 +139,8 @@ pub(crate) async fn load_image(
         }
         hashes.push((module.clone(), hash));
     }
-    let mut unchanged = image.modules.len() - changed.len();
+    let mut unchanged = (image.modules.len() - changed.len()).saturating_sub(kept.len());
     let as_built: Vec<String> = changed.iter().map(|unit| unit.file.clone()).collect();
-    let mut errors: Vec<LoadError> = image.errors.iter().cloned().map(load_error).collect();
     let mut count = changed.len();
     let mut answer = LoadAnswer::default();
     if count > 0 {
