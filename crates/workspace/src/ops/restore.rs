@@ -311,7 +311,7 @@ fn check_namesake(workspace: &Workspace, entry: &Entry) -> Result<(), ErrorBody>
     };
     let Entry { class, seq, .. } = entry;
     let message = format!(
-        "change {seq}, {}, was made to a {class} that was in no file: now {} has the class of that name",
+        "{} was made to a {class} that was in no file, and now {} has the class of that name",
         entry.title(),
         file.path
     );
