@@ -234,7 +234,9 @@ compile(Self, Operation, Mode, Selector, Source) ->
     {Side, Name} = beamtalk_reflect:target(Self),
     case remove_method(Name, Side, Selector) of
         ok -> Self;
-        not_found -> beamtalk_block:call(Absent, [])
+        not_found -> beamtalk_block:call(Absent, []);
+        generated ->
+            beamtalk_error:raise(runtime_error, Name, Selector, beamtalk_class:not_removed(Name, Selector), nil, #{})
     end.
 
 %% In a workspace every change goes through the daemon, which logs it.

@@ -17,6 +17,9 @@ remove_method(#{<<"class">> := ClassName, <<"selector">> := SelectorName} = Args
             case existing(SelectorName) =/= none
                 andalso remove_method(Args, Class, Side, existing(SelectorName)) of
                 ok -> {ok, #{}};
+                generated ->
+                    Why = beamtalk_class:not_removed(Class, existing(SelectorName)),
+                    {error, beamtalk_bridge_error:new(<<"forbidden">>, Why)};
                 _ -> {error, beamtalk_bridge_error:new(<<"selector_not_found">>,
                                                        [ClassName, " has no method '", SelectorName, "'"])}
             end;

@@ -10,7 +10,7 @@
 -export([boot/1, write_image/2]).
 -export([named/1, find/1, record/1, meta/1, meta_of/1, exists/1, all/0, all/2, of_module/1, inherits/2,
          subclasses/1, all_subclasses/1, class_object/1, classes_of/1, with_descendants/1]).
--export([remove_class/1, remove_method/3, restore_method/3, has_own/3, change/2, locked/1, recompute/1, reconstitute/1]).
+-export([remove_class/1, remove_method/3, not_removed/2, restore_method/3, has_own/3, change/2, locked/1, recompute/1, reconstitute/1]).
 -export([is_library/1, register_record/1, without_texts/1]).
 
 -type name() :: atom().
@@ -216,12 +216,13 @@ new_record(Code, Meta) ->
 
 %% Live changes that survive. A class compiled again because one method was
 %% replaced has the text of all its methods in it and keeps the changes of what
-%% is not in that text; a new definition keeps none.
+%% is not in that text; a new definition keeps none. What is generated in the
+%% place of a method that was removed is there.
 live_changes(#{class := Name} = Meta, Code) ->
     case has(Code, '__beamtalk_replaced', 0, Meta) andalso record(Name) of
         #{patches := Patches, removed := Removed} ->
             {maps:filter(fun(Method, _) -> not is_in_text(Method, Meta) end, Patches),
-             [Method || Method <- Removed, not is_in_text(Method, Meta)]};
+             [{Side, Sel} || {Side, Sel} <- Removed, not is_map_key(Sel, infos(Side, Meta))]};
         _ -> {#{}, []}
     end.
 
@@ -445,24 +446,48 @@ is_library(Name) ->
 change(Name, Change) ->
     locked(fun() -> store(Change(record(Name))) end).
 
-%% Remove what lookup finds on the class itself: its own method, else an extension.
--spec remove_method(name(), instance | class, atom()) -> ok | not_found.
+%% Remove what lookup finds on the class itself: its own method, else an extension. What is generated for the fields
+%% belongs to them: it comes back when the method in its place goes, and does not go by itself.
+-spec remove_method(name(), instance | class, atom()) -> ok | not_found | generated.
 remove_method(Name, Side, Sel) ->
     locked(fun() ->
         #{patches := Patches, removed := Removed} = Record = record(Name),
+        IsGenerated = is_generated(Side, Sel, Record),
         case {own(Record, Side), ets:member(beamtalk_extensions, {Name, Side, Sel})} of
+            {#{Sel := _}, IsExtended} when IsGenerated, not is_map_key({Side, Sel}, Patches) ->
+                case IsExtended of
+                    true -> remove_extension(Name, Side, Sel);
+                    false -> generated
+                end;
             {#{Sel := _}, _} ->
-                store(Record#{patches := maps:remove({Side, Sel}, Patches),
-                              removed := [{Side, Sel} | Removed]}),
+                Left = case IsGenerated of
+                    true -> Removed;
+                    false -> [{Side, Sel} | Removed]
+                end,
+                store(Record#{patches := maps:remove({Side, Sel}, Patches), removed := Left}),
                 recompute([Name]),
                 [beamtalk_code:unload(Code) || #{{Side, Sel} := {Code, _, _}} <- [Patches]],
                 ok;
-            {_, true} ->
-                ets:delete(beamtalk_extensions, {Name, Side, Sel}),
-                recompute([Name]);
+            {_, true} -> remove_extension(Name, Side, Sel);
             _ -> not_found
         end
     end).
+
+remove_extension(Name, Side, Sel) ->
+    ets:delete(beamtalk_extensions, {Name, Side, Sel}),
+    recompute([Name]).
+
+is_generated(Side, Sel, Record) ->
+    case infos(Side, Record) of
+        #{Sel := #{generated := IsGenerated}} -> IsGenerated;
+        _ -> false
+    end.
+
+%% Why what is generated stays.
+-spec not_removed(name(), atom()) -> binary().
+not_removed(Name, Sel) ->
+    iolist_to_binary([atom_to_binary(Name), ">>", atom_to_binary(Sel),
+                      " is generated and cannot be removed: take its field out, or define a method of that name"]).
 
 %% What the body of the class has, generated or written, is there again in the place of what was changed or removed; what it
 %% does not have goes.

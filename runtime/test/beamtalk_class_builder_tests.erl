@@ -32,7 +32,14 @@ values() ->
     ?assertEqual(<<"plus: n => self.cents + n">>, maps:get(source, beamtalk_behaviour:'>>'(Coin, 'plus:'))),
     ?assertEqual(nil, maps:get(source, beamtalk_behaviour:'>>'(Coin, double))),
     Monitor = monitor(process, Pid),
-    receive {'DOWN', Monitor, _, _, _} -> ok after 1000 -> error(builder_lives) end.
+    receive {'DOWN', Monitor, _, _, _} -> ok after 1000 -> error(builder_lives) end,
+    %% What is generated belongs to the field; other methods go.
+    [?assertEqual(generated, beamtalk_class:remove_method('Coin', instance, S)) || S <- [cents, 'withCents:']],
+    E = beamtalk_support:catch_error(fun() -> beamtalk_behaviour:'removeSelector:'(Coin, cents) end),
+    ?assertEqual(runtime_error, beamtalk_error:field(E, kind)),
+    ?assertEqual(25, ?D:send(Instance, cents)),
+    ok = beamtalk_class:remove_method('Coin', instance, double),
+    ?assertEqual(not_found, beamtalk_class:remove_method('Coin', instance, double)).
 
 objects() ->
     {_, Thing} = build('Object', [{className, 'Thing'}, {fieldSpecs, #{n => 3}}]),

@@ -20,7 +20,7 @@ use beamtalk_syntax::walk;
 use ecow::{EcoString, eco_format};
 
 use crate::check::is_computed_in_place;
-use crate::class::Module;
+use crate::class::{Module, generated_selectors};
 use crate::names;
 use crate::table::{ClassTable, Origin};
 use crate::{
@@ -178,7 +178,7 @@ fn span_in_source(
 }
 
 /// Take one of the methods out of the text it stands in. The class is compiled again when its own sends to `self` would
-/// still reach the method. Nothing to do when no text has it.
+/// still reach the method, or when something is generated in its place. Nothing to do when no text has it.
 pub fn remove_method(table: &ClassTable, class: &str, is_class_side: bool, selector: &str) -> CompiledMethod {
     let mut out = CompiledMethod::default();
     let elsewhere = table.extension_file(class, is_class_side, selector);
@@ -198,28 +198,32 @@ pub fn remove_method(table: &ClassTable, class: &str, is_class_side: bool, selec
     };
     let mut table = table.clone();
     let file = table.take(file);
-    if !callers.is_empty() {
-        let side_and_selector = (is_class_side, selector);
-        out.modules = match caller_patches(
-            &file,
-            class,
-            &callers,
-            is_class_side,
-            &table,
-            &mut out.diagnostics,
-        ) {
-            Some(patches) => patches,
-            None => Vec::from_iter(recompile(
-                &file,
-                class,
-                side_and_selector,
-                &table,
-                &mut out.diagnostics,
-            )),
-        };
-    }
+    let is_generated =
+        class_of(&file, class).is_some_and(|class| is_generated(&table, class, is_class_side, selector));
+    let patches = if is_generated {
+        None
+    } else if callers.is_empty() {
+        Some(Vec::new())
+    } else {
+        let findings = &mut out.diagnostics;
+        caller_patches(&file, class, &callers, is_class_side, &table, findings)
+    };
+    out.modules = patches.unwrap_or_else(|| {
+        let removed = (is_class_side, selector);
+        Vec::from_iter(recompile(&file, class, removed, &table, &mut out.diagnostics))
+    });
     out.changed.push(file);
     out
+}
+
+/// Whether a class has a method of that selector for its fields.
+fn is_generated(table: &ClassTable, class: &ast::Class, is_class_side: bool, selector: &str) -> bool {
+    let (accessors, constructor) = generated_selectors(table, class);
+    if is_class_side {
+        constructor.is_some_and(|constructor| constructor == selector)
+    } else {
+        accessors.iter().any(|accessor| accessor == selector)
+    }
 }
 
 /// The text without the method, and the methods that reach it by direct calls.

@@ -222,7 +222,7 @@ fn place(file: Option<&str>, numbers: [Option<u32>; 2]) -> String {
     )
 }
 
-fn with_hint(mut shown: String, hint: Option<&str>) -> String {
+pub(crate) fn with_hint(mut shown: String, hint: Option<&str>) -> String {
     if let Some(hint) = hint {
         shown.push_str(&format!("\n  Hint: {hint}"));
     }

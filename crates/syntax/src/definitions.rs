@@ -345,7 +345,7 @@ pub fn remove_class(text: &str, class: &str) -> String {
 }
 
 /// What a new definition of a class comes to, against the one before: definitions with their new sources, `None` for those
-/// that are gone.
+/// that are gone. Methods that stand beside the class extend it and are no part of its definition.
 pub fn class_changes(class: &str, base: &str, new: &str) -> Vec<(Key, Option<String>)> {
     let (before, after) = (Outline::of_file(base), Outline::of_file(new));
     let of_class = |outline: &Outline| -> Vec<Key> {
@@ -362,8 +362,15 @@ pub fn class_changes(class: &str, base: &str, new: &str) -> Vec<(Key, Option<Str
             changes.push((key, Some(source)));
         }
     }
+    let body = before.class(class).map(|found| found.methods.iter());
+    let body: Vec<Key> = body
+        .into_iter()
+        .flatten()
+        .map(|method| Key::of_method(class, method))
+        .collect();
     for key in of_class(&before) {
-        if after.text_of(&key).is_none() {
+        let is_part = key.member == Member::Header || body.contains(&key);
+        if is_part && after.text_of(&key).is_none() {
             changes.push((key, None));
         }
     }

@@ -366,3 +366,136 @@ fn an_export_of_traces_is_a_new_file() {
         assert_eq!(exported["count"], 0);
     });
 }
+
+/// A class that was typed is not replaced by one of its name that comes from a file, and stays as it is.
+#[test]
+fn a_typed_class_does_not_give_way_to_a_file() {
+    let home = Home::new("namesake");
+    orbit(&home);
+    home.start(&[]);
+    block_on(async {
+        let connection = home.connect().await;
+        eval(&connection, "Object subclass: Late\n  class q => \"typed\"").await;
+        let file = "Object subclass: Late\n  class mine => \"hours\"\n";
+        write(&home, "src/Late.bt", file);
+        write(&home, "../else/Late.bt", file);
+        write(
+            &home,
+            "src/alone.bt",
+            "Object subclass: Alone\n  class four => 44\n",
+        );
+        let synced = request(&connection, "load-project", json!({})).await;
+        assert_eq!(paths(&synced), ["src/Late.bt"]);
+        let told = synced["errors"][0].to_string();
+        assert!(
+            told.contains("change 1: ")
+                && told.contains("Late of src/Late.bt")
+                && told.contains(":discard Late"),
+            "{told}"
+        );
+        for path in ["src/Late.bt", "../else/Late.bt"] {
+            let refused = request(&connection, "load-file", json!({ "path": path })).await;
+            assert_eq!(kind(&refused), "reload_failed", "{path}");
+        }
+        assert_eq!(eval(&connection, "Late q").await["value"], "typed");
+        assert_eq!(
+            eval(&connection, "Alone four").await["value"],
+            44,
+            "the others are loaded"
+        );
+        // Set aside, the file's class comes; in the same words nothing is a change.
+        request(&connection, "discard", json!({"class": "Late"})).await;
+        let synced = request(&connection, "load-project", json!({})).await;
+        assert_eq!(paths(&synced), [""; 0]);
+        assert_eq!(eval(&connection, "Late mine").await["value"], "hours");
+        eval(&connection, "Object subclass: Same\n  class q => 1").await;
+        eval(&connection, "Same class >> r => 2").await;
+        write(
+            &home,
+            "src/Same.bt",
+            "// Written.\nObject subclass: Same\n\n  class q => 1\n\n  class r => 2\n",
+        );
+        let synced = request(&connection, "load-project", json!({})).await;
+        assert_eq!(paths(&synced), [""; 0]);
+        assert_eq!(eval(&connection, "Same q + Same r").await["value"], 3);
+        let changes = request(&connection, "changes", json!({})).await;
+        assert_eq!(changes["entries"], json!([]));
+    });
+}
+
+/// What was typed in an earlier run is not put in the place of a class that a file has by now.
+#[test]
+fn a_typed_class_of_an_earlier_run_does_not_replace_that_of_a_file() {
+    let home = Home::new("namesakerestore");
+    orbit(&home);
+    home.start(&[]);
+    block_on(async {
+        let connection = home.connect().await;
+        eval(&connection, "Object subclass: Late\n  class q => \"typed\"").await;
+        eval(&connection, "Late class >> r => 2").await;
+    });
+    home.run(&["workspace", "stop"]);
+    write(
+        &home,
+        "src/Late.bt",
+        "Object subclass: Late\n  class mine => \"hours\"\n",
+    );
+    home.start(&[]);
+    block_on(async {
+        let connection = home.connect().await;
+        let restored = request(&connection, "restore", json!({"all": true})).await;
+        assert_eq!(restored["entries"], json!([]));
+        let told = restored["failed"].to_string();
+        assert!(
+            told.contains("src/Late.bt") && told.contains(":discard 1"),
+            "{told}"
+        );
+        assert_eq!(restored["failed"].as_array().map(Vec::len), Some(2));
+        assert_eq!(eval(&connection, "Late mine").await["value"], "hours");
+        assert_eq!(kind(&eval(&connection, "Late q").await), "does_not_understand");
+        let changes = request(&connection, "changes", json!({})).await;
+        assert_eq!(changes["waiting"].as_array().map(Vec::len), Some(2));
+    });
+}
+
+/// Files are compared with what the image has, not with what was loaded from them last.
+#[test]
+fn a_file_put_back_to_what_it_was_before_a_flush_is_loaded() {
+    let home = Home::new("putback");
+    orbit(&home);
+    home.start(&[]);
+    block_on(async {
+        let connection = home.connect().await;
+        let source = home.project().join("src/alone.bt");
+        let before = std::fs::read_to_string(&source).expect("a file");
+        let save = json!({"class": "Alone", "selector": "four", "side": "class", "source": "four => 5"});
+        request(&connection, "save-method", save).await;
+        request(&connection, "flush", json!({})).await;
+        assert_eq!(eval(&connection, "Alone four").await["value"], 5);
+        write(&home, "src/alone.bt", &before);
+        let synced = request(&connection, "load-project", json!({})).await;
+        assert_eq!(synced["summary"], "Reloaded 1 of 4 files (3 unchanged)");
+        assert_eq!(eval(&connection, "Alone four").await["value"], 4);
+        let synced = request(&connection, "load-project", json!({})).await;
+        assert_eq!(synced["summary"], "Reloaded 0 of 4 files (4 unchanged)");
+        // The same after it was loaded by itself in between, and after its class was removed.
+        write(&home, "src/alone.bt", &before.replace('4', "6"));
+        request(&connection, "reload", json!({"class": "Alone"})).await;
+        write(&home, "src/alone.bt", &before);
+        request(&connection, "load-project", json!({})).await;
+        assert_eq!(eval(&connection, "Alone four").await["value"], 4);
+        request(&connection, "remove-class", json!({"class": "Alone"})).await;
+        request(&connection, "flush", json!({"confirm_destructive": true})).await;
+        assert!(!source.exists());
+        request(&connection, "load-project", json!({})).await;
+        write(&home, "src/alone.bt", &before);
+        request(&connection, "load-project", json!({})).await;
+        assert_eq!(eval(&connection, "Alone four").await["value"], 4);
+        // At once, without a sync in which the file was missing.
+        request(&connection, "remove-class", json!({"class": "Alone"})).await;
+        request(&connection, "flush", json!({"confirm_destructive": true})).await;
+        write(&home, "src/alone.bt", &before);
+        request(&connection, "load-project", json!({})).await;
+        assert_eq!(eval(&connection, "Alone four").await["value"], 4);
+    });
+}

@@ -661,3 +661,60 @@ fn a_method_is_refused_when_its_file_would_be() {
         assert_eq!(client.error("Shape class >> b => Lamp new").await, "none");
     });
 }
+
+/// What is generated for fields is there as long as no method takes its place.
+#[test]
+fn a_generated_method_comes_back_when_the_one_in_its_place_goes() {
+    let home = started("generated", &[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        write(
+            &home,
+            "src/dot.bt",
+            "Value subclass: Dot\n  field: x = 1\n\n  twice => self x * 2\n",
+        );
+        client.good("load-project", json!({})).await;
+        let remove = async |selector: &str, side: &str| {
+            let gone = json!({"class": "Dot", "selector": selector, "side": side});
+            client.good("remove-method", gone).await
+        };
+        // Nothing took its place: it belongs to the field.
+        for (selector, side) in [("x", "instance"), ("withX:", "instance"), ("x:", "class")] {
+            let gone = json!({"class": "Dot", "selector": selector, "side": side});
+            assert_eq!(
+                client.refused("remove-method", gone).await,
+                "forbidden",
+                "{selector}"
+            );
+        }
+        assert_eq!(client.error("Dot removeSelector: #x").await, "forbidden");
+        assert_eq!(client.text("(Dot x: 3) withX: 4").await, "Dot(x: 4)");
+        client.text("Dot >> x => 5").await;
+        client.text("Dot >> withX: n => 6").await;
+        client.text("Dot class >> x: n => 7").await;
+        assert_eq!(client.value("Dot new x + Dot new twice").await, 15);
+        assert_eq!(client.value("Dot x: 2").await, 7);
+        remove("x", "instance").await;
+        remove("withX:", "instance").await;
+        remove("x:", "class").await;
+        let generated = "#(Dot new x, Dot new twice, (Dot x: 3) withX: 4)";
+        assert_eq!(client.text(generated).await, "#(1, 2, Dot(x: 4))");
+        assert_eq!(client.pending().await, [""; 0]);
+        // The same where the file has the method, and the module that was loaded nothing generated.
+        client.text("Dot >> x => 5").await;
+        client.good("flush", json!({})).await;
+        client.good("load-project", json!({})).await;
+        assert_eq!(client.value("Dot new x + Dot new twice").await, 15);
+        remove("x", "instance").await;
+        assert_eq!(client.text(generated).await, "#(1, 2, Dot(x: 4))");
+        assert_eq!(client.pending().await, ["Dot x"]);
+        client.good("flush", json!({})).await;
+        client.good("load-project", json!({})).await;
+        assert_eq!(client.text(generated).await, "#(1, 2, Dot(x: 4))");
+        // And of a class that was typed.
+        client.text("Value subclass: Mark\n  field: y = 1").await;
+        client.text("Mark >> y => 5").await;
+        client.text("Mark removeSelector: #y").await;
+        assert_eq!(client.value("Mark new y").await, 1);
+    });
+}

@@ -421,14 +421,46 @@ fn generated_methods_are_replaced_for_the_class_itself() {
                 assert_eq!(client.text(code).await, before, "{head}, reverted: {code}");
             }
         }
+        // They belong to the field, and do not go without it.
         for (selector, side, own) in [("x", "instance", "Peg new here"), ("x:", "class", "Peg made")] {
             let gone = json!({"class": "Peg", "selector": selector, "side": side});
-            let removed = client.good("remove-method", gone).await;
-            assert_eq!(client.error(own).await, "does_not_understand", "{selector}");
-            if let Some(seq) = removed["entry"].get("seq") {
-                client.good("revert", json!({"seq": seq})).await;
-                assert_ne!(client.text(own).await, "", "{selector}");
-            }
+            let before = client.text(own).await;
+            assert_eq!(
+                client.refused("remove-method", gone).await,
+                "forbidden",
+                "{selector}"
+            );
+            assert_eq!(client.text(own).await, before, "{selector}");
         }
+    });
+}
+
+/// Methods that extend a class are no part of its definition: whatever becomes of that leaves them alone.
+#[test]
+fn a_definition_undone_leaves_the_extensions_of_its_class() {
+    let home = started("undone", &[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        let host =
+            "Value subclass: Host\n  field: f = 1\n  a => 1\n\nHost >> ext => 5\n\nHost class >> made => 6\n";
+        write(&home, "src/host.bt", host);
+        write(&home, "src/more.bt", "Host >> more => 7\n");
+        client.good("load-project", json!({})).await;
+        let all = "#(Host new a, Host new ext, Host made, Host new more)";
+        assert_eq!(client.text(all).await, "#(1, 5, 6, 7)");
+        let anew = "Value subclass: Host\n  field: f = 1\n  a => 2";
+        for op in ["revert", "discard"] {
+            let answer = client.good("eval", json!({ "code": anew })).await;
+            assert_eq!(client.text(all).await, "#(2, 5, 6, 7)");
+            let seq = answer["entries"][0]["seq"].clone();
+            client.text("Host >> ext => 50").await;
+            client.good(op, json!({ "seq": seq })).await;
+            assert_eq!(client.text(all).await, "#(1, 50, 6, 7)", "{op}");
+            assert_eq!(client.pending().await, ["Host ext"], "{op}");
+            client.good("discard", json!({"all": true})).await;
+            assert_eq!(client.text(all).await, "#(1, 5, 6, 7)", "{op}");
+            assert_eq!(client.pending().await, NOTHING, "{op}");
+        }
+        assert_eq!(read(&home, "src/host.bt"), host);
     });
 }

@@ -7,7 +7,7 @@ use beamtalk_wire::answers::{
 use beamtalk_wire::requests::{Discard, Flush, OneOrMore, Restore, WantedKind};
 use beamtalk_wire::{ChangeKind, Entry, EntryView};
 
-use super::super::render::{Rendered, note};
+use super::super::render::{Rendered, note, with_hint};
 use super::count;
 
 /// What an entry is about: `Lamp>>isOn`, or `Lamp` for a class as a whole.
@@ -130,10 +130,9 @@ pub(crate) fn restored(answer: &RestoreAnswer) -> Rendered {
         rendered.line(&format!("Installed {} {}", subject(entry), note(entry)));
     }
     for failure in &answer.failed {
-        rendered.complaint(&format!(
-            "Error: change {} still waits: {}",
-            failure.seq, failure.error.message
-        ));
+        let error = &failure.error;
+        let told = format!("Error: change {} still waits: {}", failure.seq, error.message);
+        rendered.complaint(&with_hint(told, error.hint.as_deref()));
     }
     for held in &answer.conflicts {
         rendered.complaint(&format!(

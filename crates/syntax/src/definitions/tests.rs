@@ -293,6 +293,9 @@ fn a_class_defined_anew_comes_to_its_single_changes() {
         expected.map(|(title, is_there)| (title.to_owned(), is_there))
     );
     assert_eq!(class_changes("Lamp", LAMP, LAMP), []);
+    // What stands beside a class extends it.
+    let beside = format!("{LAMP}\nLamp >> ext => 1\n");
+    assert_eq!(class_changes("Lamp", &beside, LAMP), []);
 }
 
 #[test]

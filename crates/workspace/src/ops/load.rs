@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use beamtalk_etf::Term;
-use beamtalk_syntax::definitions::Outline;
+use beamtalk_syntax::definitions::{Outline, class_changes};
 use beamtalk_wire::answers::{ClassInfo, Diagnostic, LoadAnswer, LoadError, Severity, SymbolInfo};
 use beamtalk_wire::requests::Info;
 use beamtalk_wire::{ErrorBody, ErrorKind};
@@ -191,13 +191,76 @@ pub(super) async fn load_files(
     Ok(answer)
 }
 
+/// Pending changes that are in no file of the project, of classes that a text defines.
+pub(super) fn changed_outside(workspace: &Workspace, text: &SourceText) -> Vec<Entry> {
+    let log = workspace.changes.borrow();
+    // Most texts need not be read for this.
+    let mut found = log.select(|entry| {
+        entry.is_pending() && entry.source_file.is_none() && text.text.contains(&entry.class)
+    });
+    if !found.is_empty() {
+        let outline = Outline::of_file(&text.text);
+        found.retain(|entry| outline.class(&entry.class).is_some());
+    }
+    found
+}
+
+/// Those that were made to another class of the same name: typed at a prompt, or loaded from elsewhere.
+fn of_namesakes(workspace: &Workspace, text: &SourceText) -> Vec<Entry> {
+    let mut found = changed_outside(workspace, text);
+    let known = workspace.compiler.known.borrow();
+    let is_elsewhere = |class: &str| {
+        let is_other = |one: &SourceText| (&one.package, &one.path) != (&text.package, &text.path);
+        let has_class =
+            |one: &SourceText| is_other(one) && Outline::of_file(&one.text).class(class).is_some();
+        !known.files(has_class).is_empty()
+    };
+    found.retain(|entry| match known.session_class(&entry.class) {
+        Some(typed) => !class_changes(&entry.class, &text.text, &typed).is_empty(),
+        None => entry.not_flushable_reason.as_deref() == Some("dynamic") || is_elsewhere(&entry.class),
+    });
+    found
+}
+
+/// What was typed and stands in a text now, in the same words, is no change any more.
+fn written_meanwhile(workspace: &Workspace, text: &SourceText) -> Vec<u64> {
+    let mut found = changed_outside(workspace, text);
+    let known = workspace.compiler.known.borrow();
+    found.retain(|entry| {
+        let typed = known.session_class(&entry.class);
+        entry.is_durable()
+            && typed.is_some_and(|typed| class_changes(&entry.class, &text.text, &typed).is_empty())
+    });
+    found.iter().map(|entry| entry.seq).collect()
+}
+
+/// A class that was changed and stands in no file of the project does not give way to one of the same name in a file.
+pub(super) fn keep_namesakes(workspace: &Workspace, text: &SourceText) -> Result<(), ErrorBody> {
+    let kept = of_namesakes(workspace, text);
+    let Some(first) = kept.first() else {
+        return Ok(());
+    };
+    let Entry { class, seq, .. } = first;
+    let message = format!(
+        "{class} has changes that are in no file (change {seq}: {}), so the {class} of {} is not loaded",
+        first.title(),
+        text.path
+    );
+    Err(ErrorBody::new(ErrorKind::ReloadFailed, message).hint(format!(
+        ":discard {class} gives them up for the file's; or write them into the file, or rename one of the two"
+    )))
+}
+
 /// A class that has pending changes is not replaced by the class of that name in another file.
 fn keep_pending(workspace: &Workspace, text: &SourceText) -> Result<(), ErrorBody> {
+    keep_namesakes(workspace, text)?;
     let file = super::changes::project_file(workspace, text);
     let outline = Outline::of_file(&text.text);
+    // Into a file of the project a class may have moved.
+    let is_inside = file.as_ref().is_some_and(|file| Path::new(file).is_relative());
     let has_class = |home: &String, class: &str| {
         let image = super::changes::image_text(workspace, home);
-        workspace.root.join(home).exists()
+        (!is_inside || workspace.root.join(home).exists())
             && image.is_some_and(|image| Outline::of_file(&image.text).class(class).is_some())
     };
     let replaced = workspace.changes.borrow().select(|entry| {
@@ -357,6 +420,7 @@ pub(super) fn merge(
     let merge = log.merge(&file, &disk.text).map_err(super::changes::failed)?;
     notes.conflicts.extend(merge.conflict);
     notes.settled.extend(merge.settled);
+    notes.settled.extend(written_meanwhile(workspace, disk));
     if merge.text.is_none() {
         notes.left.push(disk.path.clone());
     }

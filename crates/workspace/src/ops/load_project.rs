@@ -1,6 +1,6 @@
 //! The project built, and what changed of it loaded.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -10,9 +10,10 @@ use beamtalk_wire::requests::LoadProject;
 use beamtalk_wire::{ErrorBody, ErrorKind};
 use sha2::{Digest, Sha256};
 
+use super::changes::project_file;
 use super::load::{
-    Notes, Unit, follow_moved, install_text, load_error, load_files, load_units, loaded, merge, not_merged,
-    path_term, sources_below,
+    Notes, Unit, changed_outside, follow_moved, install_text, keep_namesakes, load_error, load_files,
+    load_units, loaded, merge, not_loaded, not_merged, path_term, sources_below,
 };
 use crate::compile::Known;
 use crate::compile::job::SourceText;
@@ -75,8 +76,33 @@ pub(crate) async fn load_image(
     let mut hashes = Vec::new();
     let mut notes = Notes::default();
     let mut merged = Vec::new();
-    let left = follow_moved(workspace, &image.sources)?;
+    let mut kept = BTreeSet::new();
+    let mut errors: Vec<LoadError> = image.errors.iter().cloned().map(load_error).collect();
     for text in &image.sources {
+        let is_loaded = image_has(workspace, text);
+        if let (false, Err(error)) = (is_loaded, keep_namesakes(workspace, text)) {
+            kept.insert(text.module.as_str());
+            notes.left.push(text.path.clone());
+            errors.push(not_loaded(text.path.clone(), error));
+        }
+    }
+    let rest: Vec<SourceText>;
+    let sources = if kept.is_empty() {
+        &image.sources
+    } else {
+        let is_kept = |text: &&SourceText| kept.contains(text.module.as_str());
+        rest = image
+            .sources
+            .iter()
+            .filter(|text| !is_kept(text))
+            .cloned()
+            .collect();
+        &rest
+    };
+    let by_module: BTreeMap<&str, &SourceText> =
+        sources.iter().map(|text| (text.module.as_str(), text)).collect();
+    let left = follow_moved(workspace, sources)?;
+    for text in sources {
         let merge = merge(workspace, text, &mut notes)?;
         let is_as_built = merge.as_ref() == Some(&text.text)
             && !left.contains(&text.path)
@@ -93,12 +119,19 @@ pub(crate) async fn load_image(
             Some(text.module.as_str()) == name
                 && (merged.is_none() || known.file(text.package.as_deref(), &text.path).is_some())
         };
+        if name.is_some_and(|name| kept.contains(name)) {
+            continue;
+        }
         let is_merged = merged.iter().any(|(text, merged)| is_left(text, merged.as_ref()));
         let bytes = std::fs::read(module).map_err(|cause| {
             ErrorBody::new(ErrorKind::ReadError, format!("{}: {cause}", module.display()))
         })?;
         let hash: [u8; 32] = Sha256::digest(&bytes).into();
-        if !is_merged && (force || workspace.loaded.borrow().get(module) != Some(&hash)) {
+        // A module that was loaded once is not what the image has if its class was changed or removed since.
+        let text = name.and_then(|name| by_module.get(name).copied());
+        let is_loaded = workspace.loaded.borrow().get(module) == Some(&hash)
+            && text.is_none_or(|text| image_has(workspace, text));
+        if !is_merged && (force || !is_loaded) {
             changed.push(Unit {
                 code: Term::tuple([Term::atom("beam"), path_term(module)]),
                 file: source_of(&image, module),
@@ -106,9 +139,8 @@ pub(crate) async fn load_image(
         }
         hashes.push((module.clone(), hash));
     }
-    let mut unchanged = image.modules.len() - changed.len();
+    let mut unchanged = (image.modules.len() - changed.len()).saturating_sub(kept.len());
     let as_built: Vec<String> = changed.iter().map(|unit| unit.file.clone()).collect();
-    let mut errors: Vec<LoadError> = image.errors.iter().cloned().map(load_error).collect();
     let mut count = changed.len();
     let mut answer = LoadAnswer::default();
     if count > 0 {
@@ -144,7 +176,9 @@ pub(crate) async fn load_image(
     }
     let is_refused = |text: &SourceText| errors.iter().any(|error| error.path.as_ref() == Some(&text.path));
     let is_plain = |text: &&SourceText| !merged.iter().any(|(one, _)| one == *text) && !is_refused(text);
-    let plain: Vec<SourceText> = image.sources.iter().filter(is_plain).cloned().collect();
+    let is_patched = |text: &&SourceText| !as_built.contains(&text.path) && is_patched(workspace, text);
+    let plain = sources.iter().filter(|text| is_plain(text) && !is_patched(text));
+    let plain: Vec<SourceText> = plain.cloned().collect();
     {
         let mut known = workspace.compiler.known.borrow_mut();
         known.set_packages(&image.uses);
@@ -197,6 +231,18 @@ pub(crate) async fn load_image(
         deleted_count: Some(deleted as u64),
         ..answer
     })
+}
+
+/// Whether the image has what a file says. The changes of a class that is in no file of the project are the image's own.
+fn image_has(workspace: &Workspace, text: &SourceText) -> bool {
+    let known = workspace.compiler.known.borrow();
+    let loaded = known.file(text.package.as_deref(), &text.path);
+    loaded.is_some_and(|loaded| loaded.text == text.text || is_patched(workspace, text))
+}
+
+/// Whether a file of a dependency has classes with pending changes.
+fn is_patched(workspace: &Workspace, text: &SourceText) -> bool {
+    project_file(workspace, text).is_none() && !changed_outside(workspace, text).is_empty()
 }
 
 /// Whether the image has something of a file from which a build makes no module any more.

@@ -77,7 +77,12 @@ async fn put_definition(
             if is_loaded(workspace, &entry.class).await {
                 // A method that was added may have taken the place of one that is generated.
                 if entry.kind == Kind::RemoveMethod {
-                    drop_method(workspace, &entry.class, selector, is_class_side).await?;
+                    let dropped = drop_method(workspace, &entry.class, selector, is_class_side).await;
+                    // What is generated was there before the method that was removed.
+                    dropped.or_else(|error| match error.kind {
+                        ErrorKind::Forbidden => Ok(()),
+                        _ => Err(error),
+                    })?;
                 } else {
                     restore_method(workspace, &entry.class, selector, is_class_side).await?;
                 }

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use beamtalk_syntax::definitions::Key;
+use beamtalk_syntax::definitions::{Key, Outline};
 use beamtalk_wire::answers::{HeldBack, NotInstalled, RestoreAnswer};
 use beamtalk_wire::requests::Restore;
 use beamtalk_wire::{ErrorBody, ErrorKind, Event, WorkspaceEvent};
@@ -11,6 +11,7 @@ use beamtalk_wire::{ErrorBody, ErrorKind, Event, WorkspaceEvent};
 use super::changes::{change_image, failed, image_text};
 use super::put::put_again;
 use crate::changes::{Entry, Kind, Settled, State};
+use crate::compile::job::SourceText;
 use crate::image::Phase;
 use crate::workspace::Workspace;
 
@@ -283,6 +284,7 @@ async fn install_one(
         );
         return Err(ErrorBody::new(ErrorKind::NoSource, message));
     }
+    check_namesake(workspace, entry)?;
     let file = entry.source_file.as_deref().filter(|_| entry.flushable);
     if let (Kind::NewClass, false, Some(file)) = (entry.kind, entry.is_whole_file, file)
         && image_text(workspace, file).is_some()
@@ -295,4 +297,25 @@ async fn install_one(
         return change_image(workspace, file, &changes).await.map(drop);
     }
     put_again(workspace, entry, source).await
+}
+
+/// A change of a class that was in no file does not go into the class of that name that a file has by now.
+fn check_namesake(workspace: &Workspace, entry: &Entry) -> Result<(), ErrorBody> {
+    if entry.source_file.is_some() || entry.not_flushable_reason.as_deref() != Some("dynamic") {
+        return Ok(());
+    }
+    let has_class = |text: &SourceText| Outline::of_file(&text.text).class(&entry.class).is_some();
+    let files = workspace.compiler.known.borrow().files(has_class);
+    let Some(file) = files.first() else {
+        return Ok(());
+    };
+    let Entry { class, seq, .. } = entry;
+    let message = format!(
+        "{} was made to a {class} that was in no file, and now {} has the class of that name",
+        entry.title(),
+        file.path
+    );
+    Err(ErrorBody::new(ErrorKind::ReloadFailed, message).hint(format!(
+        ":discard {seq} forgets it; what is typed anew changes the class of the file"
+    )))
 }
