@@ -77,7 +77,7 @@ commands! {
     Take ["take"] Word "image|disk [Class [selector]]" "settle a conflict in favour of one side";
     Discard ["discard"] Class "SEQ | Class | all" "set changes aside and load what is on disk for them (asks)";
     Flush ["flush"] Filter "[FILTER]" "write changes to files: all, Class, #'new-class', #{#file => \"p\"}";
-    FlushDestructive ["flush-destructive"] Filter "[FILTER]" "the same, deleting files too (asks)";
+    FlushDestructive ["flush-destructive"] Filter "[FILTER]" "the same, removed classes too (asks)";
     Revert ["revert"] Word "SEQ" "undo one change, or bring it back";
     Restore ["restore"] Word "SEQ | Class | all" "install changes of the last run that were not flushed";
     RemoveMethod ["remove-method"] Class "Class [class] selector" "remove a method from the image";

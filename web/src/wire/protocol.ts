@@ -742,7 +742,11 @@ sha256: string,
 /**
  * Why the node, started anew, did not take it.
  */
-not_installed?: ErrorBody, seq: number, 
+not_installed?: ErrorBody, 
+/**
+ * Of a class that is to go out of its file: whether nothing would be left, so that the file goes too.
+ */
+deletes_file?: boolean, seq: number, 
 /**
  * UTC, ISO 8601.
  */
@@ -911,7 +915,7 @@ export type Flag = "done" | "error" | "interrupted" | "need-input" | "test-error
  */
 export type Flush = { class?: string, file?: string, kind?: OneOrMore<WantedKind>, author_kind?: OneOrMore<AuthorKind>, 
 /**
- * Removals of classes, too.
+ * Removals of classes, too: they are cut out of their files, and a file with nothing left is deleted.
  */
 confirm_destructive?: boolean, 
 /**
@@ -1608,7 +1612,7 @@ export type ReloadCheckEvent = { "event": "completed", "data": { changed_class: 
 export type ReloadFindings = Record<symbol, never>;
 
 /**
- * Take a class out; a flush deletes its file.
+ * Take a class out; a confirmed flush takes it out of its file.
  */
 export type RemoveClass = { class: string, };
 

@@ -134,7 +134,7 @@ table! {
     "diff_change" "Show a change" Read "RdIo" Edit true
         "Unified diff of a change (`seq`), of all pending ones of a class (`class`), or of everything pending. In a conflict also base, image and disk.";
     "flush" "Write changes to files" Execute "rdIo" Edit true
-        "Write pending changes to their files: all, or of one `class`, `file`, `kind` or `author_kind`. `author_kind: \"agent\"` writes only changes made through MCP. Files changed meanwhile are merged; what cannot be is in `conflicts`: diff_change shows the sides, the person decides, or resolve_conflict (toolset edit, policy `full`). Deleting files needs confirm_destructive and policy `full`.";
+        "Write pending changes to their files: all, or of one `class`, `file`, `kind` or `author_kind`. `author_kind: \"agent\"` writes only changes made through MCP. Files changed meanwhile are merged; what cannot be is in `conflicts`: diff_change shows the sides, the person decides, or resolve_conflict (toolset edit, policy `full`). Removed classes stay in their files without confirm_destructive, which needs policy `full`.";
     "revert_change" "Revert a change" Execute "rdio" Edit true
         "Undo a change by its number (`seq` of list_changes), in memory; undoing an undo brings it back.";
     "resolve_conflict" "Resolve a conflict" Destroy "rDio" Edit false

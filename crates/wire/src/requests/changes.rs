@@ -145,7 +145,7 @@ request! {
         file: String,
         kind: OneOrMore<WantedKind>,
         author_kind: OneOrMore<AuthorKind>,
-        /// Removals of classes, too.
+        /// Removals of classes, too: they are cut out of their files, and a file with nothing left is deleted.
         confirm_destructive: bool,
         /// The image's version of everything that is in conflict in this file.
         force_file: String,

@@ -49,7 +49,7 @@ request! {
 }
 
 request! {
-    /// Take a class out; a flush deletes its file.
+    /// Take a class out; a confirmed flush takes it out of its file.
     RemoveClass {
         class: String,
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Mcp, configure};
 use crate::home::Home;
-use crate::project::{FILES, exists, started, write};
+use crate::project::{FILES, exists, read, started, write};
 
 /// A workspace whose user allows everything.
 fn open(name: &str) -> Home {
@@ -116,6 +116,32 @@ fn what_loses_something_needs_a_yes() {
     let done = mcp.good("remove_class", json!({"class": "Lamp", "confirm": true}));
     assert_eq!(done["actors_stopped"], 2);
     assert!(exists(&home, "src/lamp.bt"), "the file is another matter");
+}
+
+/// What a flush without a yes leaves alone is every text of a removed class, whatever else its file holds.
+#[test]
+fn a_class_goes_out_of_its_file_only_with_a_yes() {
+    let home = open("mcp-cut");
+    let text = "Object subclass: Host\n  class a => 1\n\nInteger >> trip => self * 3\n";
+    write(&home, "src/Host.bt", text);
+    let mut mcp = Mcp::that_can_ask(&home, &["--policy", "full", "--toolsets", "all"]);
+    mcp.good(
+        "evaluate",
+        json!({"code": "Workspace sync. Host removeFromSystem"}),
+    );
+    let method = json!({"class": "Integer", "selector": "trip", "source": "trip => 44"});
+    mcp.good("save_method", method);
+    let report = mcp.good("flush", json!({}));
+    assert_eq!(report["skipped"][0]["reason"], "destructive", "{report}");
+    let written = text.replace("self * 3", "44");
+    assert_eq!(read(&home, "src/Host.bt"), written);
+    let call = json!({"name": "flush", "arguments": {"confirm_destructive": true}});
+    let asked = mcp.ask("tools/call", call)["result"].clone();
+    let message = &asked["inputRequests"]["go"]["params"]["message"];
+    let message = message.as_str().unwrap_or_default();
+    assert!(message.contains("cut Host out of src/Host.bt"), "{asked}");
+    assert!(!message.contains("delete"), "{asked}");
+    assert_eq!(read(&home, "src/Host.bt"), written);
 }
 
 /// Example 19: a client that can ask is asked, whatever the model confirmed; a state is good for one answer to one call with
