@@ -513,21 +513,25 @@ own(Record, class) -> beamtalk_table:class_methods(Record).
 has_own(Name, Side, Sel) ->
     is_map_key(Sel, own(record(Name), Side)) orelse ets:member(beamtalk_extensions, {Name, Side, Sel}).
 
-%% Forget a class and its code. The caller has stopped its actors.
+%% Forget a class and its code. The caller has stopped its actors. Other classes keep the methods that stand beside it in
+%% its file, and the code of those stays.
 -spec remove_class(name()) -> ok.
 remove_class(Name) ->
     locked(fun() ->
         #{code := Code} = Record = record(Name),
         ets:delete(beamtalk_classes, Name),
         ets:delete(beamtalk_modules, Code),
-        %% Its own code goes; methods that other files add to it wait for the class to come back.
+        %% Its own methods go; those that other files add to it wait for the class to come back.
         {_, _, _, {Home, _}} = unit(Code),
-        Extended = register_extensions(Home, Code, []),
+        ets:match_delete(beamtalk_extensions, {{Name, '_', '_'}, '_', '_', #{home => Home}}),
         beamtalk_protocol:forget(Name),
         beamtalk_class_state:forget(Name),
         beamtalk_table:retract(Name),
-        recompute(Extended),
-        [beamtalk_code:unload(Old) || Old <- [Code | patch_code(Record)]],
+        Own = case ets:match(beamtalk_extensions, {'$1', Code, '_', '_'}, 1) of
+            '$end_of_table' -> [Code];
+            _ -> []
+        end,
+        [beamtalk_code:unload(Old) || Old <- Own ++ patch_code(Record)],
         beamtalk_announcer:system_event('ClassRemoved', #{className => Name}),
         beamtalk_bridge_events:class_removed(Name, maps:get(source_file, Record, nil))
     end).

@@ -41,6 +41,8 @@ mod protocol;
 mod raw;
 #[path = "workspace/redefining.rs"]
 mod redefining;
+#[path = "workspace/removing.rs"]
+mod removing;
 #[path = "shared/runtime.rs"]
 mod runtime;
 #[path = "workspace/sessions.rs"]

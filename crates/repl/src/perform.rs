@@ -329,7 +329,7 @@ impl Session {
             self.screen.show(&changes::deletions(&changes.entries, &flush))?;
             // The yes is for what is there now.
             flush.seqs = Some(changes.entries.iter().map(|view| view.entry.seq).collect());
-            if !Self::confirm(ask, "This may delete files. Go on?")? {
+            if !Self::confirm(ask, "This may delete source text. Go on?")? {
                 return self.refuse("not_confirmed", "Nothing was flushed");
             }
             flush.confirm_destructive = Some(true);

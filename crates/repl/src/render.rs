@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use beamtalk_wire::answers::{Diagnostic, EvalAnswer, LoadError, Severity, Warning};
-use beamtalk_wire::{ChangeKind, Entry, ErrorBody, ErrorKind, Frame, Intent, State};
+use beamtalk_wire::{ChangeKind, Entry, EntryView, ErrorBody, ErrorKind, Frame, Intent, State};
 
 use crate::paint::Palette;
 
@@ -81,6 +81,15 @@ pub(crate) fn warnings(warnings: &[Warning]) -> Rendered {
 
 /// What becomes of a change at the next flush.
 pub(crate) fn note(entry: &Entry) -> String {
+    note_of(entry, None)
+}
+
+/// The same for an entry with what is known about it.
+pub(crate) fn view_note(view: &EntryView) -> String {
+    note_of(&view.entry, view.deletes_file)
+}
+
+fn note_of(entry: &Entry, deletes_file: Option<bool>) -> String {
     match (entry.state, entry.settled) {
         (State::Settled, None) => return "(settled)".to_owned(),
         (State::Settled, Some(how)) => return format!("({})", how.name()),
@@ -92,7 +101,12 @@ pub(crate) fn note(entry: &Entry) -> String {
     }
     if let Some(file) = entry.source_file.as_ref().filter(|_| entry.flushable) {
         if entry.kind == ChangeKind::RemoveClass {
-            return format!("(pending, :flush-destructive deletes {file})");
+            let deed = match deletes_file {
+                Some(true) => ":flush-destructive deletes",
+                Some(false) => ":flush cuts it out of",
+                None => "a flush takes it out of",
+            };
+            return format!("(pending, {deed} {file})");
         }
         return format!("(pending, :flush writes {file})");
     }

@@ -230,6 +230,11 @@ impl<'a> Outline<'a> {
         self.keys().any(|one| one == key) && self.with_edits(&[wanted]).is_ok_and(|new| new == self.text)
     }
 
+    /// Whether it defines or does anything.
+    pub fn has_definitions(&self) -> bool {
+        !self.unit.items.is_empty()
+    }
+
     /// Whether there is something beside a class and its methods.
     pub fn has_more_than(&self, class: &str) -> bool {
         self.unit.items.iter().any(|item| match item {
@@ -335,13 +340,45 @@ pub fn replace_class(text: &str, dialect: Dialect, class: &str, source: &str) ->
 /// The text without a class and without methods of it that stand elsewhere.
 pub fn remove_class(text: &str, class: &str) -> String {
     let outline = Outline::of_file(text);
-    let spans = outline.unit.items.iter().filter_map(|item| match item {
-        Item::Class(found) if found.name.text == class => Some(found.span),
-        Item::Extension(extension) if extension.target.name.text == class => Some(extension.span),
-        _ => None,
-    });
-    let pieces = spans.map(|span| (lines::removal(text, documented(text, span)), String::new()));
+    let pieces = class_ranges(&outline, class)
+        .into_iter()
+        .map(|range| (lines::removal(text, range), String::new()));
     lines::apply(text, pieces.collect())
+}
+
+/// What [`remove_class`] takes out of a text: the class as a whole and methods of it that stand elsewhere.
+pub fn class_texts<'a>(text: &'a str, class: &str) -> Vec<&'a str> {
+    let ranges = class_ranges(&Outline::of_file(text), class);
+    ranges.into_iter().map(|range| slice(text, &range)).collect()
+}
+
+/// The text with what [`remove_class`] took out of another one.
+pub fn restore_class(text: &str, from: &str, class: &str) -> String {
+    if remove_class(from, class) == text
+        || (text.trim().is_empty() && !Outline::of_file(from).has_more_than(class))
+    {
+        return from.to_owned();
+    }
+    let mut parts: Vec<&str> = vec![text.trim_end()];
+    parts.extend(class_texts(from, class));
+    parts.retain(|part| !part.is_empty());
+    let joined = parts.join("\n\n") + "\n";
+    lines::in_newlines_of(from, &joined.replace("\r\n", "\n"))
+}
+
+fn class_ranges(outline: &Outline, class: &str) -> Vec<Range<usize>> {
+    let text = outline.text;
+    let of_item = |item: &Item| match item {
+        Item::Class(found) if found.name.text == class => {
+            let whole = documented(text, found.span);
+            Some(whole.start..lines::body_end(text, whole.end))
+        }
+        Item::Extension(extension) if extension.target.name.text == class => {
+            Some(documented(text, extension.span))
+        }
+        _ => None,
+    };
+    outline.unit.items.iter().filter_map(of_item).collect()
 }
 
 /// What a new definition of a class comes to, against the one before: definitions with their new sources, `None` for those

@@ -254,6 +254,10 @@ pub struct EntryView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", ts(optional))]
     pub not_installed: Option<ErrorBody>,
+    /// Of a class that is to go out of its file: whether nothing would be left, so that the file goes too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", ts(optional))]
+    pub deletes_file: Option<bool>,
 }
 
 /// An entry that was just made.

@@ -20,7 +20,7 @@ pub use entry::{AuthorKind, Entry, Intent, Kind, NewEntry, Settled, Side, State}
 pub use error::ChangeError;
 pub use log::ChangeLog;
 pub use plan::{Conflict, ConflictReason, Filter};
-pub(crate) use plan::{FileState, Wanted, first_error, moved_base};
+pub(crate) use plan::{FileState, Wanted, first_error, is_class_same, moved_base};
 pub(crate) use project::hash;
 #[doc(hidden)]
 pub use store::read_strange_log;

@@ -742,7 +742,11 @@ sha256: string,
 /**
  * Why the node, started anew, did not take it.
  */
-not_installed?: ErrorBody, seq: number, 
+not_installed?: ErrorBody, 
+/**
+ * Of a class that is to go out of its file: whether nothing would be left, so that the file goes too.
+ */
+deletes_file?: boolean, seq: number, 
 /**
  * UTC, ISO 8601.
  */

@@ -405,12 +405,23 @@ fn a_yes_to_deleting_is_for_the_files_that_were_shown() {
     screen.evaluate("First v + Second v", "\n2\n");
     beside(&place, "First removeFromSystem");
     screen.line(":flush-destructive");
-    screen.wait_for("src/First.bt (First was removed)");
-    screen.wait_for("This may delete files. Go on? y/N");
+    screen.wait_for("src/First.bt is deleted (First was removed)");
+    screen.wait_for("This may delete source text. Go on? y/N");
     beside(&place, "Second removeFromSystem");
     screen.evaluate("y", "deleted First");
     assert!(!place.directory().join("src/First.bt").exists());
     assert!(place.directory().join("src/Second.bt").exists());
+    // Of a file that holds more only the class goes, and that is what is asked.
+    let text = "Object subclass: Third\n  class v => 1\n\nInteger >> thrice => self * 3\n";
+    place.write("src/Third.bt", text);
+    screen.evaluate(":sync", "Reloaded");
+    beside(&place, "Third removeFromSystem");
+    screen.line(":changes");
+    screen.wait_for("Third remove-class (pending, :flush cuts it out of src/Third.bt)");
+    screen.line(":flush-destructive Third");
+    screen.wait_for("Third is cut out of src/Third.bt, the rest of the file stays\nThis may delete source text. Go on? y/N");
+    screen.evaluate("y", "deleted Third");
+    assert_eq!(place.read("src/Third.bt"), "\nInteger >> thrice => self * 3\n");
     drop(screen);
     place.stop();
 }

@@ -258,29 +258,57 @@ output! {
     }
 }
 
-/// What deleting the files of removed classes would do; a person is not asked about what cannot be done yet.
-async fn deletion<H: Host>(context: &Context<'_, H>, class: Option<&str>) -> Result<Effect, HostError> {
+/// What taking removed classes out of their files would do; a person is not asked about what cannot be done yet.
+async fn deletion<H: Host>(
+    context: &Context<'_, H>,
+    input: &Flush,
+    file: Option<&str>,
+) -> Result<Effect, HostError> {
     require_node(context.host).await?;
     let changes = context.ask(&requests::Changes::default()).await?.answer;
-    let removed = changes.entries.iter().filter(|view| {
-        view.entry.kind == beamtalk_wire::ChangeKind::RemoveClass
-            && view.active
-            && view.entry.flushable
-            && class.is_none_or(|class| view.entry.class == class)
-    });
+    let is_removed = |view: &&beamtalk_wire::EntryView| {
+        view.entry.kind == beamtalk_wire::ChangeKind::RemoveClass && view.active && view.entry.flushable
+    };
+    let is_meant = |entry: &Entry| {
+        input.class.as_ref().is_none_or(|class| entry.class == *class)
+            && file.is_none_or(|file| entry.source_file.as_deref() == Some(file))
+            && input.kind.is_none_or(|kind| kind.kind() == entry.kind)
+    };
+    let removed: Vec<&beamtalk_wire::EntryView> = changes.entries.iter().filter(is_removed).collect();
     let (mut files, mut classes): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
-    for view in removed {
-        files.extend(view.entry.source_file.clone());
+    let (mut deleted, mut cut): (Vec<&str>, Vec<String>) = (Vec::new(), Vec::new());
+    for view in removed.iter().filter(|view| is_meant(&view.entry)) {
+        let Some(file) = &view.entry.source_file else {
+            continue;
+        };
+        let stays = |one: &&beamtalk_wire::EntryView| {
+            one.entry.source_file.as_ref() == Some(file) && !is_meant(&one.entry)
+        };
+        if view.deletes_file == Some(true) && !removed.iter().any(stays) {
+            deleted.push(file);
+        } else {
+            cut.push(format!("cut {} out of {file}", view.entry.class));
+        }
+        if !files.contains(file) {
+            files.push(file.clone());
+        }
         classes.push(view.entry.class.clone());
     }
-    let list = if files.is_empty() {
-        "no file".to_owned()
-    } else {
-        files.join(", ")
-    };
+    deleted.dedup();
+    let mut deeds = Vec::new();
+    if !deleted.is_empty() || cut.is_empty() {
+        let list = deleted.join(", ");
+        deeds.push(format!(
+            "delete {}",
+            if list.is_empty() { "no file" } else { &list }
+        ));
+    }
+    deeds.extend(cut);
+    let deeds = deeds.join(", ");
+    let (first, rest) = deeds.split_at(1);
     Ok(Effect {
-        summary: format!("Write pending changes and delete {list}?"),
-        action: format!("Delete {list}"),
+        summary: format!("Write pending changes and {deeds}?"),
+        action: format!("{}{rest}", first.to_uppercase()),
         classes,
         files,
         ..Effect::default()
@@ -288,9 +316,13 @@ async fn deletion<H: Host>(context: &Context<'_, H>, class: Option<&str>) -> Res
 }
 
 pub(crate) async fn flush<H: Host>(context: &Context<'_, H>, input: Flush) -> Result<Flushed, Failure> {
-    let file = input.file.map(|file| context.host.inside(&file)).transpose()?;
+    let file = input
+        .file
+        .as_deref()
+        .map(|file| context.host.inside(file))
+        .transpose()?;
     if input.confirm_destructive == Some(true) {
-        let effect = deletion(context, input.class.as_deref()).await?;
+        let effect = deletion(context, &input, file.as_deref()).await?;
         context.confirm(Some(true), effect)?;
     }
     let request = requests::Flush {

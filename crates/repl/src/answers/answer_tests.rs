@@ -143,6 +143,11 @@ fn changes_are_listed() {
             .extend(entry.as_object().cloned().expect("one"));
         view
     };
+    let removal = |seq: u64, deletes_file: bool| {
+        let mut view = view(json!({"seq": seq, "kind": "remove-class"}));
+        view["deletes_file"] = json!(deletes_file);
+        view
+    };
     let listed =
         |views: Vec<Value>| entries(&answer(json!({"entries": views, "waiting": [], "conflicts": []})));
     let views = vec![
@@ -151,11 +156,13 @@ fn changes_are_listed() {
             json!({"seq": 12, "kind": "remove-class", "class": "Fan", "flushable": false, "source_file": null,
             "not_flushable_reason": "dependency:fans"}),
         ),
-        view(json!({"seq": 13, "kind": "remove-class"})),
+        removal(13, true),
+        removal(14, false),
+        view(json!({"seq": 15, "kind": "remove-class"})),
     ];
     assert_eq!(
         listed(views).out,
-        "   7  Lamp>>isOn (pending, :flush writes src/Lamp.bt)\n  12  Fan remove-class (dependency fans, not flushable)\n  13  Lamp remove-class (pending, :flush-destructive deletes src/Lamp.bt)\n"
+        "   7  Lamp>>isOn (pending, :flush writes src/Lamp.bt)\n  12  Fan remove-class (dependency fans, not flushable)\n  13  Lamp remove-class (pending, :flush-destructive deletes src/Lamp.bt)\n  14  Lamp remove-class (pending, :flush cuts it out of src/Lamp.bt)\n  15  Lamp remove-class (pending, a flush takes it out of src/Lamp.bt)\n"
     );
     assert_eq!(listed(Vec::new()).out, "No changes\n");
     assert_eq!(

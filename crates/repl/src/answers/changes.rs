@@ -7,7 +7,7 @@ use beamtalk_wire::answers::{
 use beamtalk_wire::requests::{Discard, Flush, OneOrMore, Restore, WantedKind};
 use beamtalk_wire::{ChangeKind, Entry, EntryView};
 
-use super::super::render::{Rendered, note, with_hint};
+use super::super::render::{Rendered, note, view_note, with_hint};
 use super::count;
 
 /// What an entry is about: `Lamp>>isOn`, or `Lamp` for a class as a whole.
@@ -31,7 +31,7 @@ fn kind(entry: &Entry) -> String {
 pub(crate) fn entries(answer: &ChangesAnswer) -> Rendered {
     let mut rendered = Rendered::default();
     for view in &answer.entries {
-        rendered.line(&entry_line(&view.entry));
+        rendered.line(&line_of(&view.entry, &view_note(view)));
     }
     let waiting = answer.waiting.len() as u64;
     if answer.entries.is_empty() && waiting == 0 {
@@ -99,16 +99,33 @@ pub(crate) fn restore(words: &str) -> Restore {
     request
 }
 
-/// The files that a flush would delete, before it is asked whether it shall.
+/// The classes that a flush would take out of their files, before it is asked whether it shall.
 pub(crate) fn deletions(entries: &[EntryView], flush: &Flush) -> Rendered {
+    let is_meant = |entry: &Entry| {
+        let is_kind = |kinds: &OneOrMore<WantedKind>| {
+            let mut kinds = kinds.as_slice().iter();
+            kinds.any(|kind| kind.kind() == entry.kind)
+        };
+        flush.class.as_ref().is_none_or(|class| entry.class == *class)
+            && flush.kind.as_ref().is_none_or(is_kind)
+            && (flush.file.is_none() || flush.file == entry.source_file)
+    };
+    let is_removed =
+        |view: &&EntryView| view.entry.kind == ChangeKind::RemoveClass && view.active && view.entry.flushable;
     let mut rendered = Rendered::default();
-    for view in entries {
+    for view in entries.iter().filter(is_removed) {
         let entry = &view.entry;
-        let is_removed = entry.kind == ChangeKind::RemoveClass && view.active && entry.flushable;
-        let is_meant = flush.class.as_ref().is_none_or(|class| entry.class == *class);
-        if let (true, Some(file)) = (is_removed && is_meant, &entry.source_file) {
-            rendered.complaint(&format!("  {file} ({} was removed)", entry.class));
-        }
+        let (true, Some(file)) = (is_meant(entry), &entry.source_file) else {
+            continue;
+        };
+        let mut of_file = entries.iter().filter(is_removed);
+        let stays = of_file.any(|one| one.entry.source_file == entry.source_file && !is_meant(&one.entry));
+        let class = &entry.class;
+        rendered.complaint(&match view.deletes_file {
+            Some(true) if !stays => format!("  {file} is deleted ({class} was removed)"),
+            Some(_) => format!("  {class} is cut out of {file}, the rest of the file stays"),
+            None => format!("  {class} is taken out of {file}, unless that is in conflict"),
+        });
     }
     rendered
 }
@@ -179,13 +196,11 @@ pub(crate) fn conflict_lines(rendered: &mut Rendered, conflicts: &[Conflict]) {
 
 /// One entry: its number, what it is about, its kind where the name does not show it, what becomes of it.
 pub(crate) fn entry_line(entry: &Entry) -> String {
-    format!(
-        "{:>4}  {}{} {}",
-        entry.seq,
-        subject(entry),
-        kind(entry),
-        note(entry)
-    )
+    line_of(entry, &note(entry))
+}
+
+fn line_of(entry: &Entry, note: &str) -> String {
+    format!("{:>4}  {}{} {note}", entry.seq, subject(entry), kind(entry))
 }
 
 pub(crate) fn dirty(answer: &DirtyAnswer) -> Rendered {

@@ -83,6 +83,24 @@ pub(super) fn comments_below(text: &str, at: usize) -> usize {
     end
 }
 
+/// The end of the indented comments below the last line of a body: they are in it.
+pub(super) fn body_end(text: &str, at: usize) -> usize {
+    let mut end = at;
+    let mut next = after_newline(text, line_end(text, at));
+    while next < text.len() {
+        let content_end = line_end(text, next);
+        let line = text.get(next..content_end).unwrap_or_default();
+        let is_indented = line.starts_with([' ', '\t']);
+        match line.trim() {
+            "" => {}
+            comment if is_indented && comment.starts_with("//") => end = content_end,
+            _ => break,
+        }
+        next = after_newline(text, content_end);
+    }
+    end
+}
+
 /// What to cut for a part that goes, as whole lines where it has them for itself.
 pub(super) fn removal(text: &str, part: Range<usize>) -> Range<usize> {
     let line_start = line_start(text, part.start);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{
     Change, Dialect, Edit, Fault, Key, Outline, Subject, as_extension, class_changes, edit_tree, join,
-    remove_class, says, subject,
+    remove_class, restore_class, says, subject,
 };
 use crate::layout::same_method;
 
@@ -327,6 +327,23 @@ fn a_class_is_cut_out_and_the_rest_stays() {
     );
     assert!(Outline::of_file(LAMP).has_more_than("Lamp"));
     assert!(!Outline::of_file("/// D.\nObject subclass: A\n  a => 1\n").has_more_than("A"));
+    let commented = "// Mine.\nObject subclass: A\n  a => 1\n\n  // Of A.\n\n// Mine too.\n";
+    assert_eq!(remove_class(commented, "A"), "// Mine.\n\n// Mine too.\n");
+}
+
+#[test]
+fn a_class_that_was_cut_out_comes_back_beside_what_became_of_the_rest() {
+    let rest = remove_class(LAMP, "Lamp");
+    assert_eq!(restore_class(&rest, LAMP, "Lamp"), LAMP);
+    let changed = rest.replace("Lamp spawn", "2");
+    let back = restore_class(&changed, LAMP, "Lamp");
+    assert_eq!(remove_class(&back, "Lamp"), changed);
+    assert_eq!(
+        super::class_texts(&back, "Lamp"),
+        super::class_texts(LAMP, "Lamp")
+    );
+    let alone = "// Mine.\n\nObject subclass: A\n  a => 1\n";
+    assert_eq!(restore_class("", alone, "A"), alone);
 }
 
 /// Every source of the library, and every script of the language's tests.

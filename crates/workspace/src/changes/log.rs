@@ -327,7 +327,7 @@ impl ChangeLog {
                 kind,
             });
             report.new_classes.extend(plan.new_class.clone());
-            report.removed_classes.extend(plan.removed_class.clone());
+            report.removed_classes.extend(plan.removed_classes.clone());
         }
         if report.conflicts.is_empty() {
             self.prune(|entry| entry.author == author)?;
@@ -365,12 +365,29 @@ impl ChangeLog {
 
     /// What flushing everything would leave out, without doing any of it.
     pub fn conflicts(&self, loaded: &BTreeMap<String, String>) -> Result<Vec<Conflict>, ChangeError> {
+        Ok(self.outlook(loaded)?.conflicts)
+    }
+
+    /// What flushing everything would come to, without doing any of it.
+    pub(crate) fn outlook(&self, loaded: &BTreeMap<String, String>) -> Result<Outlook, ChangeError> {
         // A class that is removed here and was changed there is one too, although a plain flush leaves its file alone.
         let all = Filter {
             confirm_destructive: true,
             ..Filter::default()
         };
-        Ok(self.plan(&all, loaded)?.report.conflicts)
+        let plan = self.plan(&all, loaded)?;
+        let mut outlook = Outlook {
+            conflicts: plan.report.conflicts,
+            ..Outlook::default()
+        };
+        for file in plan
+            .files
+            .into_iter()
+            .filter(|file| !file.removed_classes.is_empty())
+        {
+            outlook.losing.insert(file.file, file.content.is_none());
+        }
+        Ok(outlook)
     }
 
     /// What the image wants of the definitions of a file, by its pending entries; ephemeral ones count.
@@ -646,6 +663,14 @@ impl ChangeLog {
         self.entries = kept;
         Ok(())
     }
+}
+
+/// What flushing everything would come to.
+#[derive(Debug, Default)]
+pub(crate) struct Outlook {
+    pub(crate) conflicts: Vec<Conflict>,
+    /// The files that would lose classes, and whether they would be deleted with them.
+    pub(crate) losing: BTreeMap<String, bool>,
 }
 
 /// What belongs to another file by now.

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use beamtalk_syntax::definitions::{
-    Change, Dialect, Edit, Key, Member, Outline, class_changes, edit, remove_class, says,
+    Change, Dialect, Edit, Key, Member, Outline, class_changes, class_texts, edit, remove_class, says,
 };
 use beamtalk_syntax::span::LineIndex;
 use beamtalk_wire::answers::FlushAnswer;
@@ -28,7 +28,7 @@ pub struct Filter {
     pub author_kinds: Vec<AuthorKind>,
     /// Absent: any.
     pub seqs: Option<Vec<u64>>,
-    /// Classes that were removed lose their files.
+    /// Classes that were removed take their files with them.
     pub confirm_destructive: bool,
 }
 
@@ -138,7 +138,7 @@ pub(crate) struct FilePlan {
     pub(crate) changed: usize,
     pub(crate) is_merged: bool,
     pub(crate) new_class: Option<String>,
-    pub(crate) removed_class: Option<String>,
+    pub(crate) removed_classes: Vec<String>,
     /// The base of the file once it is written.
     pub(crate) base: Option<String>,
 }
@@ -154,7 +154,7 @@ impl FilePlan {
             changed: 0,
             is_merged: false,
             new_class: None,
-            removed_class: None,
+            removed_classes: Vec::new(),
             base: Some(content.to_owned()),
         }
     }
@@ -263,6 +263,7 @@ pub(crate) fn wanted(entries: &[Pending]) -> Vec<Wanted> {
                     all.insert(key.clone(), Wanted { key, source, base });
                 }
             }
+            (None, Kind::RemoveClass) => all.retain(|key, _| key.class != entry.class),
             (None, _) => {}
         }
     }
@@ -357,27 +358,26 @@ impl TargetFile<'_> {
         if let Some(detail) = detail {
             return self.conflict(plan, ConflictReason::WriteFailed, Some(detail));
         }
-        if let Some(removal) = self.group.iter().find(|one| one.entry.kind == Kind::RemoveClass) {
-            return self.removal(removal, filter, plan);
-        }
-        let creation = self.group.iter().find(|one| one.entry.is_whole_file);
+        // The latest says what the others said, and more.
+        let creation = self.group.iter().rfind(|one| one.entry.is_whole_file);
         match (creation, self.state) {
             (Some(creation), _) => self.creation(creation, plan),
-            (None, FileState::Text { text, hash }) => self.changes(text, hash, plan),
-            (None, _) => self.conflict(plan, ConflictReason::FileMissing, None),
+            (None, FileState::Text { text, hash }) => self.changes(text, hash, filter, plan),
+            (None, _) => self.without_file(plan),
         }
     }
 
-    fn seqs(&self) -> Vec<u64> {
-        self.group.iter().map(|one| one.entry.seq).collect()
+    /// Removals of classes, and everything else.
+    fn parts(&self) -> (Vec<Pending<'_>>, Vec<Pending<'_>>) {
+        let is_removal = |one: &Pending| one.entry.kind == Kind::RemoveClass;
+        self.group.iter().partition(|one| is_removal(one))
     }
 
-    /// The entries of the file and everything pending that they make irrelevant.
-    fn retired(&self) -> Vec<u64> {
+    /// These entries and everything pending that they make irrelevant.
+    fn retired(&self, done: &[Pending]) -> Vec<u64> {
         let is_done = |one: &&Pending| {
             one.entry.is_durable()
-                && self
-                    .group
+                && done
                     .iter()
                     .any(|later| later.entry.seq == one.entry.seq || later.entry.shadows(one.entry))
         };
@@ -389,18 +389,28 @@ impl TargetFile<'_> {
     }
 
     fn conflict(&self, plan: &mut Plan, reason: ConflictReason, detail: Option<String>) {
+        self.conflict_of(self.group, plan, reason, detail);
+    }
+
+    fn conflict_of(
+        &self,
+        entries: &[Pending],
+        plan: &mut Plan,
+        reason: ConflictReason,
+        detail: Option<String>,
+    ) {
         plan.report.conflicts.push(Conflict {
             file: self.file.to_owned(),
             reason,
             detail,
-            seqs: self.seqs(),
+            seqs: entries.iter().map(|one| one.entry.seq).collect(),
         });
     }
 
-    fn file_plan(&self, content: Option<String>, old_hash: Option<&String>) -> FilePlan {
+    fn file_plan(&self, content: Option<String>, old_hash: Option<&String>, done: &[Pending]) -> FilePlan {
         FilePlan {
             base: content.clone(),
-            retired: self.retired(),
+            retired: self.retired(done),
             content: content.clone(),
             ..FilePlan::whole(
                 self.file,
@@ -410,46 +420,33 @@ impl TargetFile<'_> {
         }
     }
 
-    /// A class that goes: with its file, or out of a file that holds more.
-    fn removal(&self, removal: &Pending, filter: &Filter, plan: &mut Plan) {
-        let class = &removal.entry.class;
-        let (FileState::Text { text, hash }, base) = (self.state, removal.base.unwrap_or_default()) else {
-            plan.clean.extend(self.retired());
-            // One that was never written is gone from nowhere.
-            plan.report
-                .removed_classes
-                .extend(removal.base.map(|_| class.clone()));
-            return;
-        };
-        if let Some(error) = first_error(text) {
-            return self.conflict(plan, ConflictReason::ExternalEdit, Some(error));
-        }
-        let (disk, before) = (Outline::of_file(text), Outline::of_file(base));
-        if disk.class(class).is_none() {
-            plan.clean.extend(self.retired());
-            plan.report.removed_classes.push(class.clone());
+    /// Classes that went are not in the file any more.
+    fn gone(&self, removals: &[Pending], plan: &mut Plan) {
+        plan.clean.extend(self.retired(removals));
+        // One that was never written is gone from nowhere.
+        let written = removals.iter().filter(|one| one.base.is_some());
+        let classes: Vec<String> = written.map(|one| one.entry.class.clone()).collect();
+        plan.report.flushed += classes.len();
+        plan.report.removed_classes.extend(classes);
+    }
+
+    /// Where there is no file, there is none of a class that went either; other definitions have no place.
+    fn without_file(&self, plan: &mut Plan) {
+        let (removals, rest) = self.parts();
+        self.gone(&removals, plan);
+        if rest.is_empty() {
             return;
         }
-        let mut file = self.file_plan(None, Some(hash));
-        if disk.has_more_than(class) {
-            let parts = |outline: &Outline| -> Vec<(Key, Option<String>)> {
-                let own = outline.keys().filter(|key| key.class == *class);
-                own.map(|key| (key.clone(), outline.text_of(key))).collect()
-            };
-            if parts(&disk) != parts(&before) {
-                return self.conflict(plan, ConflictReason::ExternalEdit, Some(class.clone()));
-            }
-            file.content = Some(remove_class(text, class));
-            file.base = self.loaded.map(|loaded| remove_class(loaded, class));
-            file.is_merged = self.loaded.is_some_and(|loaded| loaded != text);
-        } else if !filter.confirm_destructive {
-            return plan.report.skipped.push(skip(removal.entry, "destructive"));
-        } else if text != base {
-            return self.conflict(plan, ConflictReason::ExternalEdit, Some(class.clone()));
+        let was_never_written = !removals.is_empty() && removals.iter().all(|one| one.base.is_none());
+        let wanted = wanted(&rest);
+        let edits: Vec<Edit> = wanted.iter().map(Wanted::edit).collect();
+        match edit("", Dialect::File, &edits) {
+            Ok(content) if was_never_written => plan.files.push(FilePlan {
+                changed: wanted.len(),
+                ..self.file_plan(Some(content), None, &rest)
+            }),
+            _ => self.conflict_of(&rest, plan, ConflictReason::FileMissing, None),
         }
-        file.changed = 1;
-        file.removed_class = Some(class.clone());
-        plan.files.push(file);
     }
 
     /// A file that the image made.
@@ -462,13 +459,14 @@ impl TargetFile<'_> {
             .collect();
         let wanted = wanted(&later);
         let edits: Vec<Edit> = wanted.iter().map(Wanted::edit).collect();
-        let Ok(content) = edit(creation.source.unwrap_or_default(), Dialect::File, &edits) else {
+        let source = without_classes(creation.source.unwrap_or_default(), &removals_of(&later));
+        let Ok(content) = edit(&source, Dialect::File, &edits) else {
             let titles = titles(wanted.iter());
             return self.conflict(plan, ConflictReason::SpanOutOfRange, Some(titles));
         };
         let old_hash = match self.state {
             FileState::Text { text, .. } if *text == content => {
-                plan.clean.extend(self.retired());
+                plan.clean.extend(self.retired(self.group));
                 plan.report.bases.push((self.file.to_owned(), Some(content)));
                 return;
             }
@@ -479,56 +477,121 @@ impl TargetFile<'_> {
         plan.files.push(FilePlan {
             changed: wanted.len(),
             new_class: Some(creation.entry.class.clone()),
-            ..self.file_plan(Some(content), old_hash)
+            ..self.file_plan(Some(content), old_hash, self.group)
         });
     }
 
-    /// Definitions of a file that exists.
-    fn changes(&self, text: &str, hash: &String, plan: &mut Plan) {
+    /// Definitions of a file that exists. It goes itself with the last of them, only when that is confirmed.
+    fn changes(&self, text: &str, hash: &String, filter: &Filter, plan: &mut Plan) {
         if let Some(error) = first_error(text) {
             return self.conflict(plan, ConflictReason::ExternalEdit, Some(error));
         }
         let disk = Outline::of_file(text);
-        let wanted = wanted(self.group);
-        let edited: Vec<&Wanted> = wanted.iter().filter(|wanted| !wanted.is_in(text)).collect();
+        let (removals, mut done) = self.parts();
+        let (mut removals, gone): (Vec<Pending>, Vec<Pending>) = removals
+            .iter()
+            .partition(|one| disk.class(&one.entry.class).is_some());
+        self.gone(&gone, plan);
+        let wanted = wanted(&done);
+        let is_emptied = is_emptied(text, &removals, &wanted);
+        if is_emptied && !filter.confirm_destructive {
+            let skipped = removals.drain(..).map(|one| skip(one.entry, "destructive"));
+            plan.report.skipped.extend(skipped);
+        }
+        if removals.is_empty() && done.is_empty() {
+            return;
+        }
+        done.extend(&removals);
+        let classes = removals_of(&removals);
+        let rest = without_classes(text, &classes);
+        let edited: Vec<&Wanted> = wanted.iter().filter(|wanted| !wanted.is_in(&rest)).collect();
         let others: Vec<&Wanted> = edited
             .iter()
             .copied()
             .filter(|wanted| disk.text_of(&wanted.key) != wanted.base)
             .collect();
-        if !others.is_empty() {
-            let reason = if others.iter().all(|wanted| disk.text_of(&wanted.key).is_none()) {
+        let mut titles: Vec<String> = others.iter().map(|wanted| wanted.key.title()).collect();
+        // Of a file that goes all has to be as it was known.
+        let is_known = |one: &&Pending| {
+            has_class_of_base(one, text)
+                && (!is_emptied || one.base == Some(text) || self.loaded.is_some_and(|loaded| loaded == text))
+        };
+        let edited_classes = removals.iter().filter(|one| !is_known(one));
+        titles.extend(edited_classes.map(|one| one.entry.class.clone()));
+        if !titles.is_empty() {
+            let is_gone = titles.len() == others.len()
+                && others.iter().all(|wanted| disk.text_of(&wanted.key).is_none());
+            let reason = if is_gone {
                 ConflictReason::SpanOutOfRange
             } else {
                 ConflictReason::ExternalEdit
             };
-            return self.conflict(plan, reason, Some(titles(others.into_iter())));
+            return self.conflict_of(&done, plan, reason, Some(titles.join(", ")));
         }
         let edits: Vec<Edit> = edited.iter().map(|wanted| wanted.edit()).collect();
-        let content = match edit(text, Dialect::File, &edits) {
+        let content = match edit(&rest, Dialect::File, &edits) {
             Ok(content) => content,
             Err((index, _)) => {
                 let title = edited.get(index).map(|wanted| wanted.key.title());
-                return self.conflict(plan, ConflictReason::SpanOutOfRange, title);
+                return self.conflict_of(&done, plan, ConflictReason::SpanOutOfRange, title);
             }
         };
         let is_merged = self.loaded.is_some_and(|loaded| loaded != text);
         let base = match self.loaded {
-            Some(loaded) if is_merged => moved_base(loaded, &content, &wanted),
+            Some(loaded) if is_merged => moved_base(&without_classes(loaded, &classes), &content, &wanted),
             _ => content.clone(),
         };
         if content == text {
-            plan.clean.extend(self.retired());
+            plan.clean.extend(self.retired(&done));
             plan.report.bases.push((self.file.to_owned(), Some(base)));
             return;
         }
+        let content = Some(content).filter(|content| classes.is_empty() || has_definitions(content));
         plan.files.push(FilePlan {
-            base: Some(base),
-            changed: edited.len(),
-            is_merged,
-            ..self.file_plan(Some(content), Some(hash))
+            base: content.is_some().then_some(base),
+            changed: edited.len() + classes.len(),
+            is_merged: is_merged && content.is_some(),
+            removed_classes: classes.iter().map(|class| (*class).to_owned()).collect(),
+            ..self.file_plan(content, Some(hash), &done)
         });
     }
+}
+
+fn has_definitions(text: &str) -> bool {
+    Outline::of_file(text).has_definitions()
+}
+
+/// Whether nothing but comments would be left in a file.
+fn is_emptied(text: &str, removals: &[Pending], wanted: &[Wanted]) -> bool {
+    let rest = without_classes(text, &removals_of(removals));
+    let edits: Vec<Edit> = wanted
+        .iter()
+        .filter(|wanted| !wanted.is_in(&rest))
+        .map(Wanted::edit)
+        .collect();
+    !removals.is_empty() && edit(&rest, Dialect::File, &edits).is_ok_and(|content| !has_definitions(&content))
+}
+
+/// The classes that entries remove.
+fn removals_of<'a>(entries: &[Pending<'a>]) -> Vec<&'a str> {
+    let removals = entries.iter().filter(|one| one.entry.kind == Kind::RemoveClass);
+    removals.map(|one| one.entry.class.as_str()).collect()
+}
+
+/// A text without some of its classes.
+pub(crate) fn without_classes(text: &str, classes: &[&str]) -> String {
+    let without = |text: String, class: &&str| remove_class(&text, class);
+    classes.iter().fold(text.to_owned(), without)
+}
+
+/// Whether the class that an entry removes is in a text what it was when it was removed.
+fn has_class_of_base(removal: &Pending, text: &str) -> bool {
+    is_class_same(&removal.entry.class, removal.base.unwrap_or_default(), text)
+}
+
+/// Whether two texts have the same class, to the letter.
+pub(crate) fn is_class_same(class: &str, one: &str, other: &str) -> bool {
+    class_texts(one, class) == class_texts(other, class)
 }
 
 /// The base with those definitions as a text has them.

@@ -19,7 +19,7 @@ use beamtalk_wire::{EntryView, ErrorBody, ErrorKind, Op};
 use serde_json::Value;
 
 use super::load::{class_info, install_text};
-use crate::changes::{ChangeError, Entry, FileState, Settled, Side, hash};
+use crate::changes::{ChangeError, Entry, FileState, Kind, Settled, Side, hash};
 use crate::compile::job::SourceText;
 use crate::terms;
 use crate::workspace::Workspace;
@@ -118,30 +118,38 @@ pub(super) async fn changes(
     workspace: &Rc<Workspace>,
     request: &Changes,
 ) -> Result<ChangesAnswer, ErrorBody> {
-    let mut answer = {
+    let (mut answer, losing) = {
         let log = workspace.changes.borrow();
+        let outlook = log.outlook(&bases(workspace)).map_err(failed)?;
         let entries = if request.all == Some(true) {
             log.all()
         } else {
             log.active()
         };
-        ChangesAnswer {
+        let answer = ChangesAnswer {
             entries: entries.map_err(failed)?,
             waiting: log.waiting().map_err(failed)?,
-            conflicts: log.conflicts(&bases(workspace)).map_err(failed)?,
+            conflicts: outlook.conflicts,
             disk_changed: None,
             autoflush: Some(workspace.autoflush.get()),
-        }
+        };
+        (answer, outlook.losing)
     };
-    answer.entries.iter_mut().for_each(|view| mark(workspace, view));
+    for view in &mut answer.entries {
+        mark(workspace, view, &losing);
+    }
     if request.disk == Some(true) {
         answer.disk_changed = Some(workspace.files_changed_on_disk().await);
     }
     Ok(answer)
 }
 
-/// An entry that the image does not have says why.
-fn mark(workspace: &Workspace, view: &mut EntryView) {
+/// An entry that the image does not have says why; one that takes a class out of its file, what becomes of that.
+fn mark(workspace: &Workspace, view: &mut EntryView, losing: &BTreeMap<String, bool>) {
+    let file = view.entry.source_file.as_ref().filter(|_| view.entry.flushable);
+    if view.entry.kind == Kind::RemoveClass && view.active && !view.clean {
+        view.deletes_file = file.and_then(|file| losing.get(file)).copied();
+    }
     let not_installed = workspace.not_installed.borrow();
     view.not_installed = not_installed.get(&view.entry.seq).cloned();
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use beamtalk_etf::Term;
-use beamtalk_syntax::definitions::{Key, Outline, class_changes, method_source};
+use beamtalk_syntax::definitions::{Key, Outline, class_changes, method_source, restore_class};
 use beamtalk_wire::{ErrorBody, ErrorKind};
 
 use super::changes::{change_image, drop_method, image_text, is_loaded, restore_method};
@@ -26,6 +26,7 @@ pub(super) async fn put_back(
             ErrorKind::RevertNotPossible,
             format!("the source of {} is not known", entry.title()),
         )),
+        (Kind::RemoveClass, _, Some(previous)) => put_class(workspace, entry, previous).await,
         (_, Some(selector), None) if entry.kind == Kind::RemoveMethod || !has_text(workspace, entry) => {
             let is_class_side = entry.side == Some(Side::Class);
             restore_method(workspace, &entry.class, selector, is_class_side).await
@@ -118,13 +119,34 @@ async fn put_definition(
             change_image(workspace, file, &changes).await.map(drop)
         }
         (None, Some(source), Some(file), _) => {
-            let text = match super::load::source_text(workspace, &workspace.root.join(file)) {
-                Ok(text) => SourceText { text: source, ..text },
-                Err(_) => super::load::new_source(workspace, file, &source),
-            };
+            let text = file_text(workspace, file, source);
             super::load::install_text(workspace, text).await.map(drop)
         }
         (None, Some(source), None, _) => define_class(workspace, &source).await,
+    }
+}
+
+/// Give the image a class that was removed. What else its file defines stays as the image has it.
+async fn put_class(workspace: &Rc<Workspace>, entry: &Entry, previous: String) -> Result<(), ErrorBody> {
+    let file = entry.source_file.as_deref().filter(|_| entry.flushable);
+    let image = file.and_then(|file| image_text(workspace, file));
+    let text = image.as_ref().map_or("", |image| &image.text);
+    let (Some(file), None) = (file, Outline::of_file(text).class(&entry.class)) else {
+        return put_definition(workspace, entry, Some(previous)).await;
+    };
+    let text = restore_class(text, &previous, &entry.class);
+    let text = match image {
+        Some(image) => SourceText { text, ..image },
+        None => file_text(workspace, file, text),
+    };
+    super::load::install_text(workspace, text).await.map(drop)
+}
+
+/// A text as that of a file of which the image has nothing.
+fn file_text(workspace: &Rc<Workspace>, file: &str, text: String) -> SourceText {
+    match super::load::source_text(workspace, &workspace.root.join(file)) {
+        Ok(known) => SourceText { text, ..known },
+        Err(_) => super::load::new_source(workspace, file, &text),
     }
 }
 

@@ -116,7 +116,8 @@ export default function Changes({ isVisible }: PaneProps): JSX.Element {
   const removals = entries.filter((entry) => entry.active && entry.kind === "remove-class");
   const removeFiles = async (): Promise<void> => {
     const files = [...new Set(removals.map((entry) => entry.source_file ?? entry.class))];
-    if (await ask("Delete files?", `These files are deleted with their classes: ${files.join(", ")}.`, "Flush removals", { typed: files[0] ?? "" })) flush({ confirm_destructive: true });
+    const deeds = [...new Set(removals.map((entry) => (entry.deletes_file === true ? `${entry.source_file ?? entry.class} is deleted` : `${entry.class} is cut out of ${entry.source_file ?? "its file"}`)))];
+    if (await ask("Delete source text?", `${deeds.join("; ")}.`, "Flush removals", { typed: files[0] ?? "" })) flush({ confirm_destructive: true });
   };
   const isPerson = entries.some((entry) => entry.active && entry.author_kind !== "agent");
   const isAgent = entries.some((entry) => entry.active && entry.author_kind === "agent");

@@ -176,6 +176,6 @@ function NewClass({ names, onDone }: { names: readonly string[]; onDone: () => v
 async function removeClass(name: string, browser: Browser): Promise<void> {
   const { total, actors } = await client.request("actors", { class: name, limit: 5 }).then((answer) => ({ total: answer.total ?? answer.actors.length, actors: answer.actors }), () => ({ total: 0, actors: [] }));
   const stops = total === 0 ? "No actor of it runs." : `${count(total, "actor")} of it will stop: ${actors.map((one) => one.pid).join(", ")}${total > actors.length ? ", …" : ""}.`;
-  if (!(await ask(`Remove ${name}?`, `It goes from the image now and from its file with the next flush. ${stops}`, "Remove"))) return;
+  if (!(await ask(`Remove ${name}?`, `It goes from the image now and from its file once its removal is flushed. ${stops}`, "Remove"))) return;
   client.request("remove-class", { class: name }).then(() => { toast(`${name} removed`); if (browser.chosen.peek().className === name) choose(browser, { className: null, selector: null }); changes.value += 1; }, (cause: unknown) => { status.value = fault(cause).message; });
 }

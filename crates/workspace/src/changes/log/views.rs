@@ -78,6 +78,7 @@ impl ChangeLog {
             clean,
             sha256: hash(self.source(entry)?.unwrap_or_default().as_bytes()),
             not_installed: None,
+            deletes_file: None,
         })
     }
 

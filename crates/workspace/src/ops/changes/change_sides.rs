@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use beamtalk_syntax::definitions::{Key, Member, Outline};
+use beamtalk_syntax::definitions::{Key, Member, Outline, class_texts};
 use beamtalk_wire::ErrorBody;
 use beamtalk_wire::answers::{self, ChangeSidesAnswer};
 use beamtalk_wire::requests::ChangeSides;
 
 use super::{Selection, bases, disk_text, failed, image_text};
-use crate::changes::{Side, Wanted, hash};
+use crate::changes::{Entry, Kind, Side, Wanted, hash};
 use crate::workspace::Workspace;
 
 /// One definition three ways.
@@ -37,6 +37,26 @@ pub(super) fn places(
     Ok(wanted.iter().map(place).collect())
 }
 
+/// A class that is removed: what of it would go out of its file.
+pub(super) fn removed_place(workspace: &Workspace, entry: &Entry) -> Result<Option<Place>, ErrorBody> {
+    let file = entry.source_file.as_deref().filter(|_| entry.flushable);
+    let (Kind::RemoveClass, Some(file)) = (entry.kind, file) else {
+        return Ok(None);
+    };
+    let disk = disk_text(workspace, file)?;
+    let base = workspace.changes.borrow().base(entry).map_err(failed)?;
+    let text = |text: Option<String>| {
+        let texts = class_texts(text.as_deref()?, &entry.class).join("\n\n");
+        (!texts.is_empty()).then_some(texts)
+    };
+    Ok(Some(Place {
+        key: Key::header(&entry.class),
+        base: text(base),
+        image: None,
+        disk: text(disk),
+    }))
+}
+
 /// Base, image and disk of a file and of what is pending in it.
 pub(in crate::ops) fn change_sides(
     workspace: &Rc<Workspace>,
@@ -53,7 +73,12 @@ pub(in crate::ops) fn change_sides(
     let mut wanted = wanted.map_err(failed)?;
     drop(log);
     wanted.retain(|wanted| selection.means(&wanted.key));
-    let places = places(workspace, file.as_deref(), &wanted)?;
+    let mut places = places(workspace, file.as_deref(), &wanted)?;
+    let removals = selection.entries.iter().filter(|entry| entry.is_pending());
+    for entry in removals {
+        let place = removed_place(workspace, entry)?;
+        places.extend(place.filter(|place| selection.means(&place.key)));
+    }
     let part = |key: &Key| match &key.member {
         Member::Header => (None, None),
         Member::Method { is_class, selector } => {

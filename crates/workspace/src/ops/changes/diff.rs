@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use beamtalk_syntax::definitions::{Dialect, Edit, edit, remove_class};
+use beamtalk_syntax::definitions::{Dialect, Edit, Outline, edit, remove_class};
 use beamtalk_syntax::diff;
 use beamtalk_wire::ErrorBody;
 use beamtalk_wire::answers::DiffAnswer;
 use beamtalk_wire::requests::Diff;
 
-use super::change_sides::{Place, places};
+use super::change_sides::{Place, places, removed_place};
 use super::{bases, disk_text, failed};
 use crate::changes::{Kind, Wanted};
 use crate::workspace::Workspace;
@@ -36,17 +36,22 @@ pub(in crate::ops) fn diff(workspace: &Rc<Workspace>, request: &Diff) -> Result<
         .conflicts(&bases(workspace))
         .map_err(failed)?;
     if conflicts.iter().any(|conflict| conflict.seqs.contains(&seq)) {
-        let text: String = places(workspace, Some(&file), &wanted)?
-            .iter()
-            .map(three_way)
-            .collect();
+        let mut places = places(workspace, Some(&file), &wanted)?;
+        places.extend(removed_place(workspace, &entry)?);
+        let text: String = places.iter().map(three_way).collect();
         let diff = if text.is_empty() { own } else { text };
         return Ok(DiffAnswer { diff });
     }
     let disk = disk_text(workspace, &file)?.unwrap_or_default();
     let edits: Vec<Edit> = wanted.iter().map(Wanted::edit).collect();
     let new = match entry.kind {
-        Kind::RemoveClass => remove_class(&disk, &entry.class),
+        Kind::RemoveClass => {
+            let rest = remove_class(&disk, &entry.class);
+            // A file without definitions is deleted, whatever else is in it.
+            Some(rest)
+                .filter(|rest| Outline::of_file(rest).has_definitions())
+                .unwrap_or_default()
+        }
         _ if entry.is_whole_file => source.unwrap_or_default(),
         _ => edit(&disk, Dialect::File, &edits).unwrap_or_else(|_| disk.clone()),
     };

@@ -9,7 +9,7 @@ use beamtalk_wire::requests::Revert;
 use beamtalk_wire::{ErrorBody, ErrorKind, LoggedEntry};
 
 use super::{bases, close, disk_text, failed, key_of};
-use crate::changes::{Entry, Kind, Settled, State};
+use crate::changes::{Entry, Kind, Settled, State, is_class_same};
 use crate::workspace::Workspace;
 
 /// Undo one entry, or bring back one that was undone.
@@ -61,9 +61,13 @@ pub(in crate::ops) async fn revert(
         .map_err(failed)?;
     if entry.kind == Kind::RemoveClass
         && let Some(file) = entry.source_file.as_ref().filter(|_| entry.flushable)
-        && disk_text(workspace, file)? != workspace.changes.borrow().base(&entry).map_err(failed)?
     {
-        return Err(not_possible("its file is not what it was"));
+        let disk = disk_text(workspace, file)?.unwrap_or_default();
+        let base = workspace.changes.borrow().base(&entry).map_err(failed)?;
+        if !is_class_same(&entry.class, &base.unwrap_or_default(), &disk) {
+            let hint = ":diff shows it, :take disk loads what is there now";
+            return Err(not_possible("the class in its file is not what it was").hint(hint));
+        }
     }
     let previous = as_loaded(workspace, &entry, previous)?;
     // What was changed on top of it goes with it.

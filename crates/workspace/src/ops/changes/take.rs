@@ -12,7 +12,9 @@ use super::{
     Selection, bases, change_image, check_shown, disk_text, failed, image_text, key_of, set_base, shown,
     with_shadowed,
 };
-use crate::changes::{Entry, Intent, Kind, NewEntry, Settled, Side, State, Wanted, first_error, moved_base};
+use crate::changes::{
+    Entry, Intent, Kind, NewEntry, Settled, Side, State, Wanted, first_error, is_class_same, moved_base,
+};
 use crate::compile::job::SourceText;
 use crate::ops::load::{install_text, load_texts, source_text};
 use crate::workspace::Workspace;
@@ -105,7 +107,8 @@ fn in_conflict(
         let is_conflict = if entry.is_whole_file {
             log.source(&entry).map_err(failed)?.as_deref() != Some(disk)
         } else if entry.kind == Kind::RemoveClass {
-            log.base(&entry).map_err(failed)?.as_deref() != Some(disk)
+            let base = log.base(&entry).map_err(failed)?.unwrap_or_default();
+            now.class(&entry.class).is_some() && !is_class_same(&entry.class, &base, disk)
         } else {
             let own = log.wanted_of(&entry).map_err(failed)?;
             own.iter().any(|wanted| keys.contains(&wanted.key))
