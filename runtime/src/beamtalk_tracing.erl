@@ -1,8 +1,8 @@
 %% What actors do and how long it takes: aggregates always, single events while
 %% capture is on.
 %%
-%% Senders record into public tables; this server adds what they hand over in large
-%% pieces, and forgets actors that have ended when there are too many rows. Keys of
+%% Senders record into public tables; this server only forgets actors that have
+%% ended when there are too many rows. Keys of
 %% the answers are Strings.
 -module(beamtalk_tracing).
 -behaviour(gen_server).
@@ -28,11 +28,6 @@
 -define(MAX_KEPT, 256).
 %% And for how long at most while it goes on sending, nearly everywhere in nanoseconds: others see it soon.
 -define(KEPT_TIME, 100000000).
-%% So many are handed over: adding them takes longer than what was counted, where each is another actor's. The pieces that
-%% wait are counted, and where there are too many whoever has more adds them.
--define(PIECE, 64).
--define(PIECES, {?MODULE, pieces}).
--define(MAX_PIECES, 64).
 -define(PRUNE_PAUSE, 2000).
 %% How much longer than a pass over the rows that is at least where it finds next to nothing, as nearly all actors live.
 -define(RARITY, 20).
@@ -112,26 +107,8 @@ flush() ->
         undefined -> ok;
         Kept ->
             erase(?KEPT),
-            Entries = entries(Kept),
-            case element(2, Kept) >= ?PIECE andalso length(Entries) >= ?PIECE andalso hand_over(Entries) of
-                true -> ok;
-                false -> insert(rows(Entries))
-            end
+            insert(rows(entries(Kept)))
     end.
-
-hand_over(Entries) ->
-    Waiting = persistent_term:get(?PIECES),
-    case atomics:add_get(Waiting, 1, 1) =< ?MAX_PIECES of
-        true ->
-            gen_server:cast(?MODULE, {add, Entries}),
-            true;
-        false ->
-            atomics:sub(Waiting, 1, 1),
-            false
-    end.
-
-%% What was handed over before is in the table now.
-added() -> gen_server:call(?MODULE, added, infinity).
 
 %% Entries as rows, one for each key. That no actor is there twice is found out faster than that no key is.
 rows(Entries) ->
@@ -320,7 +297,6 @@ settings() ->
 -spec 'class clear'(term()) -> nil.
 'class clear'(_Class) ->
     erase(?KEPT),
-    added(),
     Now = os:perf_counter(),
     persistent_term:put(?CLEARED, Now),
     ets:delete_all_objects(?MODULE),
@@ -399,7 +375,6 @@ top(Count, Selector, Weight) ->
 
 rows() ->
     flush(),
-    added(),
     with_starts([Row || #row{key = {_, _, _}} = Row <- ets:tab2list(?MODULE)]).
 
 %%% Health
@@ -468,19 +443,13 @@ tables() ->
 init([]) ->
     %% Whoever was here before may have died while pruning.
     ets:delete(?MODULE, pruning),
-    persistent_term:put(?PIECES, atomics:new(1, [])),
     {ok, none}.
 
-%% Whoever asks waited until what came before was done.
 -spec handle_call(term(), gen_server:from(), none) -> {reply, ok, none}.
-handle_call(added, _From, State) ->
+handle_call(_, _From, State) ->
     {reply, ok, State}.
 
 -spec handle_cast(term(), none) -> {noreply, none}.
-handle_cast({add, Entries}, State) ->
-    insert(rows(Entries)),
-    atomics:sub(persistent_term:get(?PIECES), 1, 1),
-    {noreply, State};
 handle_cast(prune, State) ->
     {Microseconds, {Seen, Ended}} = timer:tc(fun prune/0),
     erlang:send_after(pause(Seen, Ended, Microseconds), self(), may_prune),

@@ -18,8 +18,7 @@ start_test_() ->
      [{"a start is told however an actor ends", fun ends/0},
       {"what was dropped does not come back", fun dropped/0},
       {"every call is counted, in whatever order actors are asked", fun counted/0},
-      {"others see what was sent", fun seen_by_others/0},
-      {"what is handed over counts, also where more is than may wait", fun handed_over/0}]}.
+      {"others see what was sent", fun seen_by_others/0}]}.
 
 selectors(Actor) -> maps:keys(beamtalk_tracing:'class statsFor:'(nil, Actor)).
 
@@ -112,24 +111,6 @@ seen_by_others() ->
     receive {Sender, told} -> ok end,
     ?assertEqual([<<"first">>, <<"second">>, <<"slow">>], lists:sort(selectors(Asked))),
     [Process ! stop || Process <- [Sender, Asked]].
-
-%% Processes that each sent so much to so many that the server is to add it, which it does later.
-handed_over() ->
-    Asked = [spawn(fun() -> receive stop -> ok end end) || _ <- lists:seq(1, 100)],
-    Now = os:perf_counter(),
-    All = fun() -> [beamtalk_tracing:record(Pid, 'Asked', ping, sync, Now, ok) || Pid <- Asked], beamtalk_tracing:flush() end,
-    Monitors = fun() -> [spawn_monitor(All) || _ <- lists:seq(1, 150)] end,
-    Ended = fun(Started) -> [receive {'DOWN', Monitor, _, Pid, normal} -> ok end || {Pid, Monitor} <- Started] end,
-    sys:suspend(beamtalk_tracing),
-    Ended(Monitors()),
-    sys:resume(beamtalk_tracing),
-    [counts(Pid, 150) || Pid <- Asked],
-    sys:suspend(beamtalk_tracing),
-    Ended(Monitors()),
-    spawn_link(fun() -> timer:sleep(20), sys:resume(beamtalk_tracing) end),
-    beamtalk_tracing:'class clear'(nil),
-    [?assertEqual([], selectors(Pid)) || Pid <- Asked],
-    [Pid ! stop || Pid <- Asked].
 
 %% A pass that takes long is rare where it finds nothing, and only there: rows of ended actors do not pile up.
 pause_test() ->
