@@ -4,10 +4,10 @@ use std::io::{Read, Write};
 use std::time::Instant;
 
 use beamtalk_wire::Operation;
-use beamtalk_wire::answers::{BrowseMethodSourceAnswer, EvalAnswer, Symbol};
+use beamtalk_wire::answers::{EvalAnswer, Symbol};
 use beamtalk_wire::requests::{
-    BrowseClassDefinition, BrowseMethodSource, Describe, Health, Methods, NavKind, NavQuery, NavSymbols,
-    SaveMethod, SymbolScope, TopOrder,
+    BrowseClass, BrowseMethodSource, Describe, Health, Methods, NavKind, NavQuery, NavSymbols, SaveMethod,
+    SymbolScope, TopOrder,
 };
 use serde_json::json;
 
@@ -81,32 +81,23 @@ impl Session {
                 documentation: browse::documentation("", method.doc.as_deref()),
             }));
         }
-        let definition = BrowseClassDefinition {
+        let request = BrowseClass {
             class: subject.class.clone(),
         };
-        let definition = match self.wanted(&definition, ask)? {
-            Ok(definition) => definition,
+        let class = match self.wanted(&request, ask)? {
+            Ok(class) => class,
             Err(outcome) => return Ok(Err(outcome)),
         };
         // As they stand in the file; what has no line there comes last.
-        let mut order: Vec<_> = methods.iter().collect();
+        let written = class
+            .methods
+            .iter()
+            .filter(|method| method.source_status == "indexed");
+        let mut order: Vec<_> = written.collect();
         order.sort_by_key(|method| (method.line.is_none(), method.line));
-        let mut members = Vec::new();
-        for method in order {
-            let request = BrowseMethodSource {
-                class: subject.class.clone(),
-                selector: method.selector.clone(),
-                side: Some(method.side),
-            };
-            let answer: BrowseMethodSourceAnswer = match self.wanted(&request, ask)? {
-                Ok(answer) => answer,
-                Err(outcome) => return Ok(Err(outcome)),
-            };
-            members
-                .extend(browse::member(method.side, &answer).filter(|_| answer.source_status == "indexed"));
-        }
+        let members: Vec<String> = order.into_iter().filter_map(browse::member).collect();
         Ok(Ok(Found {
-            text: browse::class_text(definition.comment.as_deref(), &definition.definition, &members),
+            text: browse::class_text(class.comment.as_deref(), &class.definition, &members),
             place: place(symbol.as_ref().and_then(|symbol| symbol.line)),
             documentation: String::new(),
         }))

@@ -1,6 +1,6 @@
 //! Sources and places in them as text.
 
-use beamtalk_wire::answers::{BrowseMethodSourceAnswer, Site};
+use beamtalk_wire::answers::{MethodText, Site};
 use beamtalk_wire::{Side, answers::MethodPlace};
 
 use super::super::paint::Palette;
@@ -62,10 +62,10 @@ pub(crate) fn place(file: Option<&str>, line: Option<u64>) -> String {
 }
 
 /// One method in a class body: its documentation and text, indented.
-pub(crate) fn member(side: Side, method: &BrowseMethodSourceAnswer) -> Option<String> {
+pub(crate) fn member(method: &MethodText) -> Option<String> {
     let source = bare_source(method.source.as_deref()?);
     let mut text = documentation("  ", method.doc.as_deref());
-    let mark = if side == Side::Class { "class " } else { "" };
+    let mark = if method.side == Side::Class { "class " } else { "" };
     // The first line begins at the head of the method, the others stand as they did in their file.
     let rest: Vec<&str> = source.lines().skip(1).collect();
     let inside = rest.iter().filter(|line| !line.trim().is_empty());
@@ -182,18 +182,18 @@ mod tests {
 
     #[test]
     fn a_class_is_put_together_from_its_parts() {
-        let method = |source: &str, doc: Option<&str>| {
+        let method = |side: &str, source: &str, doc: Option<&str>| {
             answer(
-                json!({"source": source, "doc": doc, "signature": null, "source_status": "indexed",
-                          "origin": "both", "disk_differs": false}),
+                json!({"selector": "it", "side": side, "source": source, "doc": doc, "source_status": "indexed"}),
             )
         };
         let members = [
-            member(
-                Side::Instance,
-                &method("toggle =>\n    self.on := self.on not", Some("Turn.\nOr not.")),
-            ),
-            member(Side::Class, &method("make =>\n  self spawn", None)),
+            member(&method(
+                "instance",
+                "toggle =>\n    self.on := self.on not",
+                Some("Turn.\nOr not."),
+            )),
+            member(&method("class", "make =>\n  self spawn", None)),
         ];
         let members: Vec<String> = members.into_iter().flatten().collect();
         let text = class_text(
